@@ -1,0 +1,5 @@
+#ifndef CLARDER_H
+#define CLARDER_H
+#include <stdint.h>
+#include <stddef.h>
+#endif
