@@ -1,5 +1,122 @@
+// What Larder takes from C: two checks that need vector instructions, and what Swift does not import (variadic
+// functions, some macros, GNU extensions). Nothing here keeps state between calls except getopt.
 #ifndef CLARDER_H
 #define CLARDER_H
-#include <stdint.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// MARK: Checks (crc32c.c, utf8.c). Safe from any thread.
+
+/// CRC-32C (Castagnoli, reflected, inverted before and after) of `n` bytes, continuing from `crc`; start with 0.
+/// `larder_crc32c(larder_crc32c(0, a, n), b, m)` is the CRC of a followed by b.
+uint32_t larder_crc32c(uint32_t crc, const void *_Nullable p, size_t n);
+
+/// The same value by tables alone; the twin that tests hold `larder_crc32c` against.
+uint32_t larder_crc32c_portable(uint32_t crc, const void *_Nullable p, size_t n);
+
+/// 1 if the bytes are UTF-8 without NUL, else 0 with the offset at which the first bad sequence begins (or the NUL).
+/// Overlong forms, surrogates, values above U+10FFFF and a sequence cut at the end are bad. `error_offset` may be NULL
+/// and is not touched on success.
+int larder_utf8_valid(const uint8_t *_Nullable p, size_t n, size_t *_Nullable error_offset);
+
+/// The same answer a byte at a time; the twin that tests hold `larder_utf8_valid` against.
+int larder_utf8_valid_portable(const uint8_t *_Nullable p, size_t n, size_t *_Nullable error_offset);
+
+// MARK: Files. Those that return int answer 0 or a descriptor, or -errno, unless said otherwise.
+
+/// O_DIRECT, whose value differs between architectures.
+int larder_o_direct(void);
+
+/// open(2), with O_CLOEXEC always added. A descriptor, or -errno.
+int larder_open(const char *_Nonnull path, int flags, mode_t mode);
+
+/// preadv2(RWF_NOWAIT): what is in the page cache. The byte count, or -1 with errno EAGAIN where it would block and
+/// EOPNOTSUPP where the kernel or the file system can't say.
+ssize_t larder_preadv2_nowait(int fd, void *_Nonnull buffer, size_t n, int64_t offset);
+
+/// A non-blocking write lock over the whole file that belongs to the open file description (F_OFD_SETLK) and goes when
+/// its last descriptor is closed. 0, or errno (EAGAIN or EACCES: another holds it).
+int larder_lock_exclusive(int fd);
+
+/// fallocate(FALLOC_FL_KEEP_SIZE): room without a change of size. 0 or -errno.
+int larder_fallocate_keep(int fd, int64_t offset, int64_t length);
+
+/// fcntl(F_GETFL), or -errno.
+int larder_fcntl_getfl(int fd);
+
+/// Sets or clears FD_CLOEXEC. 0 or -errno.
+int larder_set_cloexec(int fd, int on);
+
+/// errno of this thread; to be read before any other call.
+int larder_errno(void);
+
+/// Columns of the terminal at `fd`; 0 if it is none or does not know.
+int larder_terminal_width(int fd);
+
+/// The numbers of standard output and standard error.
+int larder_stdout(void);
+int larder_stderr(void);
+
+// MARK: Sockets and pipes. All descriptors made here are close-on-exec.
+
+/// Two connected Unix stream sockets in blocking mode. 0 or -errno.
+int larder_socket_pair(int fds[_Nonnull 2]);
+
+/// A pipe in blocking mode: fds[0] is read, fds[1] written. 0 or -errno.
+int larder_pipe(int fds[_Nonnull 2]);
+
+/// accept4: a non-blocking descriptor, or -errno.
+int larder_accept(int fd);
+
+/// A Unix stream socket bound to `path`, whose node has permissions `mode` from its first moment, and listening.
+/// A descriptor, or -errno (ENAMETOOLONG: the path exceeds sun_path; EADDRINUSE: there is a node already).
+int larder_listen_unix(const char *_Nonnull path, int backlog, mode_t mode);
+
+/// User and process at the other end of a Unix socket when it connected (SO_PEERCRED). 0 or -errno.
+int larder_peer_uid(int fd, uid_t *_Nonnull uid, pid_t *_Nonnull pid);
+
+// MARK: Processes and memory
+
+/// Makes this process the parent of its orphaned descendants (PR_SET_CHILD_SUBREAPER). 0 or -errno.
+int larder_set_subreaper(void);
+
+/// Asks for `signal` when the thread that started this process ends (PR_SET_PDEATHSIG); 0 asks for none. 0 or -errno.
+int larder_set_death_signal(int signal);
+
+/// Names the calling thread (at most 15 bytes are kept). 0 or -errno.
+int larder_thread_name(const char *_Nonnull name);
+
+/// Zeroed private pages, or NULL. To be given back to `larder_memory_unmap` with the same size.
+void *_Nullable larder_memory_map(size_t size);
+void larder_memory_unmap(void *_Nullable address, size_t size);
+
+// MARK: Command line
+
+/// One long option. `takes_argument`: 0 no, 1 required, 2 optional.
+typedef struct larder_option {
+    const char *_Nullable name;
+    int takes_argument;
+    int value;
+} larder_option;
+
+/// getopt_long over `count` long options (at most 128, else -1). The option's value, '?' for an unknown one, ':' for a
+/// missing argument where `short_options` begins with a colon, -1 at the end. Sets the index of the long option found
+/// if `long_index` is not NULL. Not for two threads at a time.
+int larder_getopt_long(int argc, char *_Nullable const *_Nonnull argv, const char *_Nonnull short_options,
+                       const larder_option *_Nullable options, size_t count, int *_Nullable long_index);
+int larder_optind(void);
+/// Where the next call begins; 0 restarts from the beginning.
+void larder_set_optind(int index);
+int larder_optopt(void);
+void larder_set_opterr(int on);
+const char *_Nullable larder_optarg(void);
+
+#ifdef __cplusplus
+}
+#endif
 #endif
