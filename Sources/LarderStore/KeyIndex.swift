@@ -1,0 +1,121 @@
+// From the fingerprint of a key to the ordinal of its record: open addressing over 8-byte slots.
+//
+//   slot, u64:  fingerprint (upper 32) | ordinal + 1 (lower 32); 0 is empty
+//
+// A slot's home is the upper bits of the fingerprint, so the table is ordered by fingerprint but for collisions and
+// grows by one pass in order. A hit is only a candidate: the caller confirms it on the record.
+
+import CLarder
+import LarderFormat
+
+/// The hash part of the index. Owned by one thread.
+struct KeyIndex: ~Copyable {
+    private(set) var count = 0
+    private var slots: UnsafeMutablePointer<UInt64>
+    private var bits: Int
+
+    private var capacity: Int { 1 << bits }
+    private var mask: Int { (1 << bits) &- 1 }
+
+    /// - Parameter expected: records that are to fit without growing.
+    init(expected: Int = 0) {
+        bits = 12
+        while (1 << bits) * 4 / 5 < expected && bits < 32 { bits += 1 }
+        slots = KeyIndex.allocate(1 << bits)
+    }
+
+    deinit { KeyIndex.free(slots, 1 << bits) }
+
+    private static func allocate(_ count: Int) -> UnsafeMutablePointer<UInt64> {
+        guard let memory = larder_memory_map(count * 8) else { preconditionFailure("out of memory for the index") }
+        return memory.bindMemory(to: UInt64.self, capacity: count)
+    }
+
+    private static func free(_ slots: UnsafeMutablePointer<UInt64>, _ count: Int) {
+        larder_memory_unmap(UnsafeMutableRawPointer(slots), count * 8)
+    }
+
+    @inline(__always)
+    private func home(_ fingerprint: UInt32) -> Int { Int(fingerprint) &>> (32 &- bits) }
+
+    /// Has the memory of a lookup fetched that comes soon.
+    @inline(__always)
+    func prefetch(_ fingerprint: UInt32) { larder_prefetch(UnsafeRawPointer(slots + home(fingerprint))) }
+
+    /// The next candidate with this fingerprint.
+    ///
+    /// - Parameter probe: 0 to begin; moved on, so that the same call goes on behind the last candidate.
+    @inline(__always)
+    func next(_ fingerprint: UInt32, _ probe: inout Int) -> UInt32? {
+        var at = (home(fingerprint) &+ probe) & mask
+        while true {
+            let slot = slots[at]
+            if slot == 0 { return nil }
+            probe &+= 1
+            if UInt32(truncatingIfNeeded: slot &>> 32) == fingerprint { return UInt32(truncatingIfNeeded: slot) &- 1 }
+            at = (at &+ 1) & mask
+        }
+    }
+
+    mutating func insert(_ fingerprint: UInt32, ordinal: UInt32) {
+        if (count &+ 1) &* 5 > capacity &* 4 { grow() }
+        place(UInt64(fingerprint) &<< 32 | UInt64(ordinal &+ 1))
+        count &+= 1
+    }
+
+    @inline(__always)
+    private mutating func place(_ slot: UInt64) {
+        var at = home(UInt32(truncatingIfNeeded: slot &>> 32))
+        while slots[at] != 0 { at = (at &+ 1) & mask }
+        slots[at] = slot
+    }
+
+    /// Takes out the slot of this fingerprint and ordinal; false when there is none.
+    @discardableResult
+    mutating func remove(_ fingerprint: UInt32, ordinal: UInt32) -> Bool {
+        let wanted = UInt64(fingerprint) &<< 32 | UInt64(ordinal &+ 1)
+        var at = home(fingerprint)
+        while slots[at] != wanted {
+            if slots[at] == 0 { return false }
+            at = (at &+ 1) & mask
+        }
+        // Those behind move up, unless they are at home already (Knuth, volume 3, algorithm R of section 6.4).
+        var hole = at
+        var next = (at &+ 1) & mask
+        while slots[next] != 0 {
+            let nextHome = home(UInt32(truncatingIfNeeded: slots[next] &>> 32))
+            if ((next &- nextHome) & mask) >= ((next &- hole) & mask) {
+                slots[hole] = slots[next]
+                hole = next
+            }
+            next = (next &+ 1) & mask
+        }
+        slots[hole] = 0
+        count &-= 1
+        return true
+    }
+
+    mutating func removeAll() {
+        KeyIndex.free(slots, capacity)
+        bits = 12
+        slots = KeyIndex.allocate(1 << bits)
+        count = 0
+    }
+
+    /// Gives every ordinal a new number; those that map to nil are dropped.
+    mutating func renumber(_ map: (UInt32) -> UInt32) {
+        for at in 0..<capacity where slots[at] != 0 {
+            let ordinal = UInt32(truncatingIfNeeded: slots[at]) &- 1
+            slots[at] = slots[at] & 0xFFFF_FFFF_0000_0000 | UInt64(map(ordinal) &+ 1)
+        }
+    }
+
+    private mutating func grow() {
+        let old = slots
+        let oldCapacity = capacity
+        bits += 1
+        slots = KeyIndex.allocate(1 << bits)
+        for at in 0..<oldCapacity where old[at] != 0 { place(old[at]) }
+        KeyIndex.free(old, oldCapacity)
+    }
+}

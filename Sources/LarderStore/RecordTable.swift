@@ -1,0 +1,145 @@
+// The records in the order of saving: ordinal → place, and the first seq of each.
+//
+//   chunk of 4,096 ordinals:  u64 first seq of its first ordinal
+//                             u64 × 4,096 places     u32 × 4,096 first seqs, as differences to the chunk's
+//   place, u64:  segment (24 bits) | offset in the segment (32 bits) | kind's index (8 bits); 0 is a hole
+
+import LarderFormat
+
+/// Where a record's current entry lies, and of which kind it is.
+struct Place: Equatable {
+    var raw: UInt64
+
+    @inline(__always)
+    init(raw: UInt64) { self.raw = raw }
+    @inline(__always)
+    init(segment: UInt32, offset: UInt32, kindIndex: UInt8) {
+        raw = UInt64(segment) &<< 40 | UInt64(offset) &<< 8 | UInt64(kindIndex)
+    }
+
+    static let hole = Place(raw: 0)
+    var isHole: Bool { raw == 0 }
+    var segment: UInt32 { UInt32(truncatingIfNeeded: raw &>> 40) }
+    var offset: UInt32 { UInt32(truncatingIfNeeded: raw &>> 8) }
+    var kindIndex: UInt8 { UInt8(truncatingIfNeeded: raw) }
+}
+
+/// The ordinal part of the index. Owned by one thread.
+struct RecordTable: ~Copyable {
+    private static let chunkCount = 4096
+    private static let placesOffset = 8
+    private static let seqsOffset = placesOffset + 8 * chunkCount
+    private static let chunkByteCount = seqsOffset + 4 * chunkCount
+
+    /// Ordinals given out, holes included.
+    private(set) var count = 0
+    /// Ordinals that are holes.
+    private(set) var holeCount = 0
+    private var chunks: [UnsafeMutableRawPointer] = []
+
+    init() {}
+
+    deinit {
+        for chunk in chunks { chunk.deallocate() }
+    }
+
+    mutating func removeAll() {
+        for chunk in chunks { chunk.deallocate() }
+        chunks = []
+        count = 0
+        holeCount = 0
+    }
+
+    @inline(__always)
+    private func slot(_ ordinal: UInt32) -> (chunk: UnsafeMutableRawPointer, index: Int) {
+        (chunks[Int(ordinal) &>> 12], Int(ordinal) & 4095)
+    }
+
+    @inline(__always)
+    subscript(_ ordinal: UInt32) -> Place {
+        let (chunk, index) = slot(ordinal)
+        return Place(raw: chunk.load(fromByteOffset: Self.placesOffset &+ index &* 8, as: UInt64.self))
+    }
+
+    func firstSeq(_ ordinal: UInt32) -> UInt64 {
+        let (chunk, index) = slot(ordinal)
+        let difference = chunk.load(fromByteOffset: Self.seqsOffset &+ index &* 4, as: UInt32.self)
+        return chunk.load(as: UInt64.self) &+ UInt64(difference)
+    }
+
+    /// Adds a record behind all others. `firstSeq` is above every one that was added.
+    mutating func append(_ place: Place, firstSeq: UInt64) -> UInt32 {
+        if let last = chunks.last, count & 4095 != 0, firstSeq &- last.load(as: UInt64.self) > UInt64(UInt32.max) {
+            // A gap too wide for the chunk's differences: its rest becomes holes.
+            while count & 4095 != 0 { store(.hole, difference: UInt32.max) }
+        }
+        if count & 4095 == 0 {
+            let chunk = UnsafeMutableRawPointer.allocate(byteCount: Self.chunkByteCount, alignment: 8)
+            chunk.storeBytes(of: firstSeq, as: UInt64.self)
+            chunks.append(chunk)
+        }
+        let base = chunks[chunks.count &- 1].load(as: UInt64.self)
+        let ordinal = UInt32(truncatingIfNeeded: count)
+        store(place, difference: UInt32(truncatingIfNeeded: firstSeq &- base))
+        return ordinal
+    }
+
+    private mutating func store(_ place: Place, difference: UInt32) {
+        let (chunk, index) = slot(UInt32(truncatingIfNeeded: count))
+        chunk.storeBytes(of: place.raw, toByteOffset: Self.placesOffset &+ index &* 8, as: UInt64.self)
+        chunk.storeBytes(of: difference, toByteOffset: Self.seqsOffset &+ index &* 4, as: UInt32.self)
+        count &+= 1
+        if place.isHole { holeCount &+= 1 }
+    }
+
+    mutating func set(_ ordinal: UInt32, _ place: Place) {
+        let (chunk, index) = slot(ordinal)
+        let at = Self.placesOffset &+ index &* 8
+        let old = Place(raw: chunk.load(fromByteOffset: at, as: UInt64.self))
+        if old.isHole != place.isHole { holeCount &+= place.isHole ? 1 : -1 }
+        chunk.storeBytes(of: place.raw, toByteOffset: at, as: UInt64.self)
+    }
+
+    /// The first ordinal whose first seq is `seq` or more; `count` when there is none.
+    func firstOrdinal(atOrAfter seq: UInt64) -> Int {
+        var low = 0
+        var high = count
+        while low < high {
+            let middle = (low &+ high) / 2
+            if firstSeq(UInt32(truncatingIfNeeded: middle)) < seq { low = middle &+ 1 } else { high = middle }
+        }
+        return low
+    }
+
+    /// The ordinal that was given for this first seq, hole or not.
+    func ordinal(firstSeq seq: UInt64) -> UInt32? {
+        let at = firstOrdinal(atOrAfter: seq)
+        guard at < count, firstSeq(UInt32(truncatingIfNeeded: at)) == seq else { return nil }
+        return UInt32(truncatingIfNeeded: at)
+    }
+
+    /// Whether so many are holes that numbering anew is worth it.
+    var isWorthRenumbering: Bool { holeCount > 65_536 && holeCount > count / 4 }
+
+    /// Closes the holes. Returns the table from old ordinals to new ones.
+    mutating func renumber() -> [UInt32] {
+        var map = [UInt32](repeating: UInt32.max, count: count)
+        let old = chunks
+        let oldCount = count
+        chunks = []
+        count = 0
+        holeCount = 0
+        for ordinal in 0..<oldCount {
+            let chunk = old[ordinal &>> 12]
+            let index = ordinal & 4095
+            let place = Place(raw: chunk.load(fromByteOffset: Self.placesOffset &+ index &* 8, as: UInt64.self))
+            if !place.isHole {
+                let difference = chunk.load(fromByteOffset: Self.seqsOffset &+ index &* 4, as: UInt32.self)
+                map[ordinal] = append(place, firstSeq: chunk.load(as: UInt64.self) &+ UInt64(difference))
+            }
+            if index == 4095 { chunk.deallocate() }
+        }
+        if oldCount & 4095 != 0, let last = old.last { last.deallocate() }
+        return map
+    }
+}

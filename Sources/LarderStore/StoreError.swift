@@ -1,0 +1,55 @@
+// What can go wrong in a library on disk.
+
+import LarderFormat
+
+/// A file call that failed, with the system's code kept.
+public struct SystemError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// The C name of the call: "open", "pwrite", "fdatasync", …
+    public var call: String
+    /// The path or file that it was about.
+    public var path: String
+    /// errno as the call left it.
+    public var code: Int32
+
+    public init(_ call: String, _ path: String, code: Int32) {
+        self.call = call
+        self.path = path
+        self.code = code
+    }
+
+    public var description: String { "\(call) of \(path) failed: \(systemMessage(code)) (errno \(code))" }
+}
+
+/// Errors of opening and using a store.
+public enum StoreError: Error, Equatable, Sendable {
+    /// A file call failed.
+    case system(SystemError)
+    /// Another process has the library open.
+    case locked(path: String, holder: Int?)
+    /// There is no library here, and none was to be made.
+    case noLibrary(path: String)
+    /// The directory holds something that is not a library.
+    case notALibrary(path: String, reason: String)
+    /// The library was written by a newer version.
+    case newerFormat(path: String, found: Int, supported: Int)
+    /// Bytes on disk that are not what they must be.
+    case damaged(path: String, offset: Int, fault: FormatError)
+    /// A write or sync failed earlier; the store only reads until it is opened again.
+    case readOnly(reason: String)
+}
+
+extension StoreError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .system(let error): error.description
+        case .locked(let path, let holder):
+            holder.map { "the library \(path) is open in process \($0)" } ?? "the library \(path) is open in another process"
+        case .noLibrary(let path): "there is no library at \(path)"
+        case .notALibrary(let path, let reason): "\(path) is not a library: \(reason)"
+        case .newerFormat(let path, let found, let supported):
+            "the library \(path) has format \(found); this program reads up to \(supported)"
+        case .damaged(let path, let offset, let fault): "\(path) is damaged at \(offset): \(fault)"
+        case .readOnly(let reason): "the store only reads: \(reason)"
+        }
+    }
+}
