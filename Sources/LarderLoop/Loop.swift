@@ -1,0 +1,101 @@
+import CLibuv
+import Glibc
+
+/// One libuv loop, and the thread that everything on it is confined to: the one that made it.
+///
+/// Nothing here is `Sendable`; other threads enter by a `Mailbox` only. Making a loop ignores SIGPIPE in the whole
+/// process, so that writing to a peer that has gone is an error (`EPIPE`); children get the default back.
+public final class Loop {
+    /// How long `run` goes on.
+    public enum RunMode: Sendable {
+        /// Until `stop()`, or until nothing that keeps the loop alive is left.
+        case untilDone
+        /// Waits for something to happen and handles it.
+        case once
+        /// Handles what has happened already.
+        case noWait
+
+        fileprivate var raw: uv_run_mode {
+            switch self {
+            case .untilDone: UV_RUN_DEFAULT
+            case .once: UV_RUN_ONCE
+            case .noWait: UV_RUN_NOWAIT
+            }
+        }
+    }
+
+    /// Valid until `close()`.
+    let raw: UnsafeMutablePointer<uv_loop_t>
+    private let thread: pthread_t
+    private var isClosed = false
+
+    /// Throws what `uv_loop_init` does, such as `EMFILE`: a loop needs about five descriptors.
+    public init() throws(LoopError) {
+        signal(SIGPIPE, SIG_IGN)
+        let raw = UnsafeMutablePointer<uv_loop_t>.allocate(capacity: 1)
+        let code = uv_loop_init(raw)
+        if code < 0 {
+            raw.deallocate()
+            throw LoopError(code: code, operation: "uv_loop_init")
+        }
+        self.raw = raw
+        thread = pthread_self()
+    }
+
+    deinit {
+        // Handles and requests retain their loop, so that none can be left here.
+        close()
+    }
+
+    /// Runs callbacks on this thread. True if `stop()` ended it, or the mode did, with work left.
+    @discardableResult
+    public func run(_ mode: RunMode = .untilDone) -> Bool {
+        preconditionOnThread()
+        return uv_run(raw, mode.raw) != 0
+    }
+
+    /// Makes `run` return at the end of this turn; what is open stays open.
+    public func stop() { uv_stop(raw) }
+
+    /// Milliseconds from an arbitrary origin, as of the start of this turn of the loop. Timers count from here.
+    public var now: UInt64 { uv_now(raw) }
+
+    /// Brings `now` up to date, after work that took long.
+    public func updateTime() { uv_update_time(raw) }
+
+    /// Nanoseconds from an arbitrary origin (CLOCK_MONOTONIC). From any thread.
+    public static var monotonicNanoseconds: UInt64 { uv_hrtime() }
+
+    /// Whether the caller is on the loop's thread.
+    public var isOnThread: Bool { pthread_equal(pthread_self(), thread) != 0 }
+
+    /// Stops the process if the caller is on another thread.
+    public func preconditionOnThread() {
+        precondition(isOnThread, "a loop is confined to the thread that made it")
+    }
+
+    /// How many handles are open or still closing. O(n).
+    public var openHandleCount: Int {
+        if isClosed { return 0 }
+        var count = 0
+        withUnsafeMutablePointer(to: &count) { uv_walk(raw, onWalk, $0) }
+        return count
+    }
+
+    /// Gives back what the loop holds. Every handle must be closed, and its close callback must have run; anything
+    /// else is a leak of ours and stops the process. Closing twice is harmless.
+    public func close() {
+        if isClosed { return }
+        let open = openHandleCount
+        let code = uv_loop_close(raw)
+        precondition(code == 0, "the loop was closed with \(open) handles open, or with requests under way")
+        isClosed = true
+        raw.deallocate()
+    }
+
+    var threadIdentity: pthread_t { thread }
+}
+
+private let onWalk: uv_walk_cb = { _, count in
+    count!.assumingMemoryBound(to: Int.self).pointee += 1
+}
