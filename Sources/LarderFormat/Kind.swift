@@ -188,3 +188,8 @@ extension Kind {
         }
     }
 }
+
+extension Kind {
+    /// The highest field number that is required, or 0.
+    public var highestRequired: Int { fields.last { $0.constraints.contains(.required) }?.number ?? 0 }
+}

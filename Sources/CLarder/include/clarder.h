@@ -119,4 +119,7 @@ const char *_Nullable larder_optarg(void);
 #ifdef __cplusplus
 }
 #endif
+/// Has the cache line at an address fetched; a hint that never faults.
+static inline void larder_prefetch(const void *_Nonnull address) { __builtin_prefetch(address); }
+
 #endif

@@ -1,0 +1,166 @@
+// Reads the log: from the slabs of its tail, from windows read before, or from the file without waiting for the disk.
+// What would wait is handed out as a ColdRead for another thread.
+
+import LarderFormat
+
+/// A read that has to wait for the disk. Run it on any thread, then give the result to `Store.supply`.
+public struct ColdRead: Sendable {
+    let files: any StoreFiles
+    let file: FileHandle
+    let path: String
+    let segment: UInt32
+    let offset: Int
+    let count: Int
+
+    /// Reads. Blocks.
+    public func run() -> ColdResult {
+        let window = Window(capacity: count)
+        window.segment = segment
+        window.offset = offset
+        do throws(SystemError) {
+            window.count = try files.read(file, at: offset, into: window.buffer(count))
+            return ColdResult(window: window, failure: nil)
+        } catch {
+            return ColdResult(window: window, failure: SystemError(error.call, path, code: error.code))
+        }
+    }
+}
+
+/// What a cold read brought.
+public struct ColdResult: Sendable {
+    let window: Window
+    public let failure: SystemError?
+}
+
+/// A stretch of a segment in memory. Handed from one thread to the next, never shared.
+final class Window: @unchecked Sendable {
+    var segment: UInt32 = 0
+    var offset = 0
+    var count = 0
+    var lastUse = 0
+    private(set) var capacity: Int
+    private(set) var memory: UnsafeMutableRawPointer
+
+    init(capacity: Int) {
+        self.capacity = capacity
+        memory = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 4096)
+    }
+
+    deinit { memory.deallocate() }
+
+    func buffer(_ count: Int) -> UnsafeMutableRawBufferPointer {
+        if count > capacity {
+            memory.deallocate()
+            memory = UnsafeMutableRawPointer.allocate(byteCount: count, alignment: 4096)
+            capacity = count
+        }
+        return UnsafeMutableRawBufferPointer(start: memory, count: count)
+    }
+
+    @inline(__always)
+    func bytes(segment: UInt32, offset: Int, needed: Int) -> UnsafeRawBufferPointer? {
+        guard segment == self.segment, offset >= self.offset, offset &+ needed <= self.offset &+ count else { return nil }
+        let from = offset &- self.offset
+        return UnsafeRawBufferPointer(start: memory + from, count: count &- from)
+    }
+}
+
+enum LogBytes {
+    /// From the offset asked for; valid until the next call.
+    case bytes(UnsafeRawBufferPointer)
+    case cold(ColdRead)
+}
+
+/// The windows and how they are filled. One thread.
+struct LogReader {
+    static let windowByteCount = 262_144
+    private static let windowCount = 10
+    private static let spotByteCount = 1024
+
+    let files: any StoreFiles
+    private var windows: [Window] = []
+    private let spot = Window(capacity: 16_384)
+    private var clock = 0
+
+    init(files: any StoreFiles) { self.files = files }
+
+    /// Bytes of a segment from `offset`, at least `needed` of them.
+    ///
+    /// - Parameter end: no byte at or behind it is asked for; `offset + needed` is at most this.
+    /// - Parameter isSequential: the bytes behind will be wanted next.
+    mutating func bytes(
+        _ segment: Segment, offset: Int, needed: Int, end: Int, isSequential: Bool
+    ) throws(SystemError) -> LogBytes {
+        clock &+= 1
+        var follows = isSequential
+        for window in windows where window.segment == segment.number {
+            if let found = window.bytes(segment: segment.number, offset: offset, needed: needed) {
+                window.lastUse = clock
+                return .bytes(found)
+            }
+            let behind = offset &- (window.offset &+ window.count)
+            if behind > -Self.windowByteCount && behind < Self.windowByteCount { follows = true }
+        }
+        let file = try handle(segment)
+        if !follows {
+            let count = min(max(needed, Self.spotByteCount), end - offset)
+            if case .bytes(let n) = try files.readQuickly(file, at: offset, into: spot.buffer(count)), n >= needed {
+                return .bytes(UnsafeRawBufferPointer(start: spot.memory, count: n))
+            }
+            // From the disk a page costs what an entry costs.
+            return .cold(cold(segment, file, offset, min(max(needed, 4096), end - offset)))
+        }
+        let count = min(max(needed, Self.windowByteCount), end - offset)
+        let window = recycled()
+        window.segment = 0
+        if case .bytes(let n) = try files.readQuickly(file, at: offset, into: window.buffer(count)), n >= needed {
+            window.segment = segment.number
+            window.offset = offset
+            window.count = n
+            window.lastUse = clock
+            return .bytes(UnsafeRawBufferPointer(start: window.memory, count: n))
+        }
+        files.willRead(file, at: offset, count: min(count * 8, segment.byteCount - offset))
+        return .cold(cold(segment, file, offset, count))
+    }
+
+    /// Takes in what a cold read brought.
+    mutating func supply(_ result: ColdResult) {
+        guard result.failure == nil else { return }
+        clock &+= 1
+        result.window.lastUse = clock
+        if windows.count >= Self.windowCount {
+            _ = recycled()
+            windows.removeLast()
+        }
+        windows.append(result.window)
+    }
+
+    /// Forgets what was read of a segment.
+    mutating func forget(segment: UInt32) {
+        for window in windows where window.segment == segment { window.segment = 0 }
+    }
+
+    private func cold(_ segment: Segment, _ file: FileHandle, _ offset: Int, _ count: Int) -> ColdRead {
+        ColdRead(files: files, file: file, path: segment.path, segment: segment.number, offset: offset, count: count)
+    }
+
+    private func handle(_ segment: Segment) throws(SystemError) -> FileHandle {
+        if let handle = segment.readHandle { return handle }
+        let handle = try files.openForReading(segment.path)
+        segment.readHandle = handle
+        return handle
+    }
+
+    /// The window used longest ago, moved to the end of the list.
+    private mutating func recycled() -> Window {
+        if windows.count < Self.windowCount {
+            windows.append(Window(capacity: Self.windowByteCount))
+            return windows[windows.count - 1]
+        }
+        var oldest = 0
+        for at in windows.indices where windows[at].lastUse < windows[oldest].lastUse { oldest = at }
+        windows.swapAt(oldest, windows.count - 1)
+        return windows[windows.count - 1]
+    }
+}

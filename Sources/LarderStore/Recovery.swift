@@ -1,0 +1,416 @@
+// Opening: the log is read from its beginning, checked, and its tail mended. FORMAT.md section 10.
+
+import LarderFormat
+
+/// What opening found.
+public struct RecoveryReport: Equatable, Sendable {
+    /// Bytes of an unfinished tail that were cut and put aside.
+    public var cutByteCount = 0
+    /// Where they are now, or empty.
+    public var asidePath = ""
+    /// Seqs whose entries were damaged where the log was known to be durable: (after, through).
+    public var lostSpans: [LostSpan] = []
+    /// Seqs that no entry has because of the cut; 0 … 0 if there was none.
+    public var gapFrom: UInt64 = 0
+    public var gapThrough: UInt64 = 0
+    public var entryCount = 0
+    public var byteCount = 0
+
+    public init() {}
+}
+
+/// Entries in (after, through] are damaged.
+public struct LostSpan: Equatable, Sendable {
+    public var after: UInt64
+    public var through: UInt64
+    public var segment: UInt32
+    public var offset: Int
+}
+
+/// How far the seqs jump over a cut tail.
+let recoverySeqJump: UInt64 = 1 << 20
+
+/// Reads one segment front to back in large pieces.
+struct SegmentScanner {
+    let files: any StoreFiles
+    let file: FileHandle
+    let path: String
+    let number: UInt32
+    let size: Int
+    private let window = Window(capacity: 2 * BlockHeader.byteCountMax)
+
+    init(files: any StoreFiles, path: String, number: UInt32) throws(StoreError) {
+        self.files = files
+        self.path = path
+        self.number = number
+        do throws(SystemError) {
+            file = try files.openForReading(path)
+            size = try files.size(file)
+        } catch { throw .system(error) }
+    }
+
+    func close() { files.close(file) }
+
+    /// Bytes from `offset`, at least `needed` of them unless the file ends before.
+    func bytes(_ offset: Int, _ needed: Int) throws(StoreError) -> UnsafeRawBufferPointer {
+        let available = min(needed, size - offset)
+        if let found = window.bytes(segment: number, offset: offset, needed: available) { return found }
+        window.segment = 0
+        do throws(SystemError) {
+            window.count = try files.read(
+                file, at: offset, into: window.buffer(min(window.capacity, max(size - offset, 0))))
+        } catch { throw .system(error) }
+        window.segment = number
+        window.offset = offset
+        return UnsafeRawBufferPointer(start: window.memory, count: window.count)
+    }
+
+    /// The block header at `offset` if it checks, else nil.
+    func header(_ offset: Int, epoch: UInt64) throws(StoreError) -> BlockHeader? {
+        let fixed = try bytes(offset, BlockHeader.fixedByteCount)
+        guard let byteCount = BlockHeader.peekByteCount(fixed), byteCount <= BlockHeader.byteCountMax else { return nil }
+        let head = try bytes(offset, byteCount)
+        guard head.count >= byteCount, offset <= Int(UInt32.max) else { return nil }
+        let header = try? BlockHeader(head, epoch: epoch, position: LogPosition(segment: number, offset: UInt32(offset)))
+        guard let header, offset + Int(header.blockByteCount) <= size else { return nil }
+        return header
+    }
+
+    func isZero(from offset: Int) throws(StoreError) -> Bool {
+        var at = offset
+        while at < size {
+            let piece = try bytes(at, min(BlockHeader.byteCountMax, size - at))
+            guard piece.allSatisfy({ $0 == 0 }) else { return false }
+            at += piece.count
+            if piece.isEmpty { return false }
+        }
+        return true
+    }
+}
+
+extension StoreCore {
+    /// Reads the whole log, fills the index, and finds where the log ends.
+    mutating func recover() throws(StoreError) {
+        let names: [String]
+        do throws(SystemError) { names = try files.list(logPath) ?? [] } catch { throw .system(error) }
+        let numbers = names.compactMap { Segment.number(ofName: $0) }.sorted()
+        var previousEnd = LogPosition(segment: numbers.first ?? 1, offset: 0)
+        var knownSynced = LogPosition(segment: 0, offset: 0)
+        var isCut = false
+        scan: for (at, number) in numbers.enumerated() {
+            let scanner = try SegmentScanner(files: files, path: logPath + "/" + Segment.name(number), number: number)
+            defer { scanner.close() }
+            segments.append(Segment(number: number, path: scanner.path))
+            previousEnd = LogPosition(segment: number, offset: 0)
+            var offset = 0
+            while offset < scanner.size {
+                let header = try scanner.header(offset, epoch: identity.epoch)
+                if let header {
+                    knownSynced = max(knownSynced, header.synced)
+                    let begins = header.flags & BlockHeader.continues != 0 && header.flags & BlockHeader.continued == 0
+                    let isWhole = try begins ? isWholeRun(numbers, at, offset) : true
+                    if isWhole, try apply(scanner, header, offset) {
+                        offset += Int(header.blockByteCount)
+                        previousEnd = LogPosition(segment: number, offset: UInt32(offset))
+                        continue
+                    }
+                    if !isWhole {
+                        try cut(numbers, at, offset)
+                        isCut = true
+                        break scan
+                    }
+                }
+                knownSynced = max(knownSynced, try syncedBehind(numbers, at, offset))
+                if LogPosition(segment: number, offset: UInt32(offset)) >= knownSynced {
+                    if at == numbers.count - 1, try scanner.isZero(from: offset) { break scan }
+                    try cut(numbers, at, offset)
+                    isCut = true
+                    break scan
+                }
+                offset = try salvage(scanner, header, offset)
+                previousEnd = LogPosition(segment: number, offset: UInt32(offset))
+            }
+        }
+        position = previousEnd
+        nextSeq = publishedSeq + 1
+        if isCut {
+            report.gapFrom = nextSeq
+            nextSeq += recoverySeqJump
+            report.gapThrough = nextSeq - 1
+        }
+        generation += 1
+        for segment in segments { report.byteCount += segment.byteCount }
+    }
+
+    /// Whether the run that begins here has its last block.
+    private func isWholeRun(_ numbers: [UInt32], _ first: Int, _ start: Int) throws(StoreError) -> Bool {
+        var offset = start
+        for number in numbers[first...] {
+            let scanner = try SegmentScanner(files: files, path: logPath + "/" + Segment.name(number), number: number)
+            defer { scanner.close() }
+            while offset < scanner.size {
+                guard let header = try scanner.header(offset, epoch: identity.epoch) else {
+                    // Damage inside the run, if later blocks vouch for it, is for the walk to judge.
+                    return try syncedBehind(numbers, first, start) > LogPosition(segment: number, offset: UInt32(offset))
+                }
+                if header.flags & BlockHeader.continues == 0 {
+                    return try isWholeBlock(scanner, header, offset)
+                        || syncedBehind(numbers, first, start) > LogPosition(segment: number, offset: UInt32(offset))
+                }
+                offset += Int(header.blockByteCount)
+            }
+            offset = 0
+        }
+        return false
+    }
+
+    /// The highest synced position that any whole header from here on names.
+    private func syncedBehind(_ numbers: [UInt32], _ first: Int, _ start: Int) throws(StoreError) -> LogPosition {
+        var highest = LogPosition(segment: 0, offset: 0)
+        var offset = start
+        for number in numbers[first...] {
+            let scanner = try SegmentScanner(files: files, path: logPath + "/" + Segment.name(number), number: number)
+            defer { scanner.close() }
+            while offset < scanner.size {
+                if let header = try scanner.header(offset, epoch: identity.epoch) { highest = max(highest, header.synced) }
+                offset += BlockHeader.alignment
+            }
+            offset = 0
+        }
+        return highest
+    }
+
+    // MARK: Blocks
+
+    private func isWholeBlock(_ scanner: SegmentScanner, _ header: BlockHeader, _ offset: Int) throws(StoreError) -> Bool {
+        let block = try scanner.bytes(offset, Int(header.blockByteCount))
+        guard block.count >= Int(header.blockByteCount), let base = block.baseAddress else { return false }
+        var at = header.byteCount
+        for commit in header.commits {
+            let end = at + Int(commit.plainByteCount)
+            var count: UInt32 = 0
+            var lastSeq: UInt64 = 0
+            while at < end {
+                guard
+                    let entry = try? readEntry(
+                        base: base, offset: at, end: end, commitFirstSeq: commit.firstSeq, commitTime: commit.time),
+                    entry.seq > lastSeq
+                else { return false }
+                lastSeq = entry.seq
+                at += entry.byteCount
+                count += 1
+            }
+            guard count == commit.entryCount else { return false }
+        }
+        return true
+    }
+
+    /// Puts the entries of a whole block into the index; false when the block is not whole.
+    private mutating func apply(_ scanner: SegmentScanner, _ header: BlockHeader, _ offset: Int) throws(StoreError) -> Bool {
+        guard header.flags & BlockHeader.compressed == 0 else {
+            throw .notALibrary(path: path, reason: "block \(scanner.number):\(offset) is compressed; reading it needs zstd")
+        }
+        guard try isWholeBlock(scanner, header, offset), let segment = segments.last else { return false }
+        let block = try scanner.bytes(offset, Int(header.blockByteCount))
+        guard let base = block.baseAddress else { return false }
+        var at = header.byteCount
+        for commit in header.commits {
+            let start = at
+            let end = at + Int(commit.plainByteCount)
+            var lastSeq = commit.firstSeq
+            var isPlain = true
+            while at < end {
+                guard
+                    let entry = try? readEntry(
+                        base: base, offset: at, end: end, commitFirstSeq: commit.firstSeq, commitTime: commit.time,
+                        isVerified: false)
+                else { return false }
+                if entry.type > EntryType.deleted { isPlain = false }
+                applyEntry(entry, commit.time, segment, offset + at)
+                lastSeq = entry.seq
+                at += entry.byteCount
+            }
+            segment.commits.append(
+                CommitPlace(
+                    firstSeq: commit.firstSeq, time: commit.time, start: UInt32(offset + start), end: UInt32(offset + end),
+                    seqSpan: UInt32(truncatingIfNeeded: lastSeq - commit.firstSeq), isPlain: isPlain))
+            publishedSeq = max(publishedSeq, lastSeq)
+        }
+        segment.byteCount = offset + Int(header.blockByteCount)
+        return true
+    }
+
+    private mutating func applyEntry(_ entry: EntryView, _ time: Int64, _ segment: Segment, _ offset: Int) {
+        report.entryCount += 1
+        switch entry.type {
+        case EntryType.created, EntryType.updated:
+            guard let kindIndex = kinds.index(entry.kind),
+                let range = try? kinds[kindIndex].keyRange(ofChecked: entry.payload)
+            else { return }
+            let key = UnsafeRawBufferPointer(rebasing: entry.payload[range])
+            let fingerprint = hasher.fingerprint(kind: entry.kind, key: key)
+            let place = Place(segment: segment.number, offset: UInt32(offset), kindIndex: kindIndex)
+            segment.saveCount += 1
+            segment.liveCount += 1
+            if entry.type == EntryType.created {
+                applyCreated(place, firstSeq: entry.seq, fingerprint: fingerprint)
+            } else {
+                applyUpdated(place, firstSeq: entry.firstSeq, fingerprint: fingerprint)
+            }
+        case EntryType.deleted:
+            applyDeleted(
+                firstSeq: entry.firstSeq, fingerprint: hasher.fingerprint(kind: entry.kind, key: entry.payload))
+        default:
+            applyOther(entry, time)
+        }
+    }
+
+    mutating func applyOther(_ entry: EntryView, _ time: Int64) {
+        var reader = ByteReader(entry.payload)
+        do throws(FormatError) {
+            switch entry.type {
+            case EntryType.kind:
+                declare(try Kind(from: &reader))
+            case EntryType.origin:
+                origins.declare(try Origin(body: entry.payload, time: time))
+            case EntryType.importBegan:
+                origins.openImports.insert(try reader.varint())
+            case EntryType.importEnded:
+                origins.openImports.remove(try reader.varint())
+            case EntryType.token:
+                let origin = try reader.varint()
+                origins.lastBatch[origin] = try reader.varint()
+            default:
+                break
+            }
+        } catch {
+            // The entry's CRC holds, so a newer writer made it: it is kept, and means nothing here.
+        }
+    }
+
+    // MARK: Damage
+
+    /// Saves what can be had of a damaged stretch; returns where the walk goes on.
+    private mutating func salvage(
+        _ scanner: SegmentScanner, _ header: BlockHeader?, _ offset: Int
+    ) throws(StoreError) -> Int {
+        let before = publishedSeq
+        guard let header, let segment = segments.last else {
+            var next = offset + BlockHeader.alignment
+            while next < scanner.size, try scanner.header(next, epoch: identity.epoch) == nil {
+                next += BlockHeader.alignment
+            }
+            let through = try next < scanner.size
+                ? (scanner.header(next, epoch: identity.epoch)?.commits.first?.firstSeq ?? 1) - 1 : before
+            report.lostSpans.append(
+                LostSpan(after: before, through: max(through, before), segment: scanner.number, offset: offset))
+            publishedSeq = max(publishedSeq, through)
+            return next
+        }
+        let block = try scanner.bytes(offset, Int(header.blockByteCount))
+        guard let base = block.baseAddress else { return offset + Int(header.blockByteCount) }
+        var start = header.byteCount
+        for commit in header.commits {
+            let end = start + Int(commit.plainByteCount)
+            salvage(commit, base, start, min(end, block.count), segment, offset)
+            start = end
+        }
+        segment.byteCount = offset + Int(header.blockByteCount)
+        return offset + Int(header.blockByteCount)
+    }
+
+    private mutating func salvage(
+        _ commit: CommitHeader, _ base: UnsafeRawPointer, _ start: Int, _ end: Int, _ segment: Segment, _ offset: Int
+    ) {
+        var at = start
+        var pieceStart = start
+        var lastSeq: UInt64?
+        var lostFrom: Int?
+        func close(_ core: inout StoreCore, _ pieceEnd: Int) {
+            guard let lastSeq, pieceEnd > pieceStart else { return }
+            segment.commits.append(
+                CommitPlace(
+                    firstSeq: commit.firstSeq, time: commit.time, start: UInt32(offset + pieceStart),
+                    end: UInt32(offset + pieceEnd), seqSpan: UInt32(truncatingIfNeeded: lastSeq - commit.firstSeq),
+                    isPlain: false))
+            core.publishedSeq = max(core.publishedSeq, lastSeq)
+        }
+        while at < end {
+            let entry = try? readEntry(
+                base: base, offset: at, end: end, commitFirstSeq: commit.firstSeq, commitTime: commit.time)
+            if let entry, entry.seq > (lastSeq ?? (commit.firstSeq - 1)) {
+                if let from = lostFrom {
+                    report.lostSpans.append(
+                        LostSpan(
+                            after: lastSeq ?? max(publishedSeq, commit.firstSeq - 1), through: entry.seq - 1,
+                            segment: segment.number, offset: offset + from))
+                    lostFrom = nil
+                    pieceStart = at
+                }
+                applyEntry(entry, commit.time, segment, offset + at)
+                lastSeq = entry.seq
+                at += entry.byteCount
+                continue
+            }
+            if lostFrom == nil {
+                close(&self, at)
+                lostFrom = at
+            }
+            at += 1
+        }
+        if let from = lostFrom {
+            // How many entries the commit's end held is known; how many seqs they spanned is not, but it is no fewer.
+            let after = lastSeq ?? commit.firstSeq - 1
+            report.lostSpans.append(
+                LostSpan(
+                    after: after, through: max(after, commit.firstSeq + UInt64(commit.entryCount) - 1),
+                    segment: segment.number, offset: offset + from))
+            publishedSeq = max(publishedSeq, commit.firstSeq + UInt64(commit.entryCount) - 1)
+        } else {
+            close(&self, end)
+        }
+    }
+
+    /// Copies everything from here on aside and takes it out of the log.
+    private mutating func cut(_ numbers: [UInt32], _ at: Int, _ offset: Int) throws(StoreError) {
+        let number = numbers[at]
+        let segmentPath = logPath + "/" + Segment.name(number)
+        let asideName = "\(Segment.name(number)).\(offset).\(publishedSeq)"
+        report.asidePath = path + "/aside/" + asideName
+        let scanner = try SegmentScanner(files: files, path: segmentPath, number: number)
+        defer { scanner.close() }
+        report.cutByteCount = scanner.size - offset
+        guard !options.isReadOnly else { return }
+        do throws(SystemError) {
+            try files.makeDirectory(path + "/aside")
+            try copyAside(scanner, offset, report.asidePath)
+            let file = try files.openForWriting(segmentPath)
+            defer { files.close(file) }
+            try files.truncate(file, to: offset)
+            try files.sync(file)
+            for later in numbers[(at + 1)...] {
+                try files.rename(logPath + "/" + Segment.name(later), to: path + "/aside/" + Segment.name(later))
+            }
+            try files.syncDirectory(path + "/aside")
+            try files.syncDirectory(logPath)
+        } catch { throw .system(error) }
+    }
+
+    private func copyAside(_ scanner: SegmentScanner, _ start: Int, _ target: String) throws(SystemError) {
+        let copy = try files.openForWriting(target)
+        defer { files.close(copy) }
+        let piece = Window(capacity: 1_048_576)
+        var offset = start
+        while offset < scanner.size {
+            let count = try files.read(scanner.file, at: offset, into: piece.buffer(1_048_576))
+            guard count > 0 else { break }
+            // Aligned writes only: the last piece is padded and the copy cut to size.
+            let padded = (count + BlockHeader.alignment - 1) & ~(BlockHeader.alignment - 1)
+            (piece.memory + count).initializeMemory(as: UInt8.self, repeating: 0, count: padded - count)
+            try files.write(copy, at: offset - start, UnsafeRawBufferPointer(start: piece.memory, count: padded))
+            offset += count
+        }
+        try files.truncate(copy, to: scanner.size - start)
+        try files.sync(copy)
+    }
+}

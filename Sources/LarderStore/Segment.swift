@@ -1,0 +1,78 @@
+// What is known in memory of the files of the log: which commits lie where.
+
+import LarderFormat
+
+/// Where the entries of one commit lie in their segment.
+struct CommitPlace {
+    var firstSeq: UInt64
+    /// Milliseconds since 1970.
+    var time: Int64
+    /// Offset of its first entry in the file.
+    var start: UInt32
+    /// Offset behind its last entry.
+    var end: UInt32
+    /// Last seq − first seq.
+    var seqSpan: UInt32
+    /// Every entry is a save or a delete.
+    var isPlain: Bool
+
+    var lastSeq: UInt64 { firstSeq &+ UInt64(seqSpan) }
+}
+
+/// One file of the log.
+final class Segment {
+    let number: UInt32
+    let path: String
+    /// Bytes of whole, durable blocks.
+    var byteCount = 0
+    /// Ascending by offset and by seq.
+    var commits: ContiguousArray<CommitPlace> = []
+    /// Saves in it, and how many of them are still current.
+    var saveCount = 0
+    var liveCount = 0
+    var readHandle: FileHandle?
+
+    init(number: UInt32, path: String) {
+        self.number = number
+        self.path = path
+    }
+
+    /// The index of the commit whose entries hold this offset.
+    @inline(__always)
+    func commitIndex(holding offset: UInt32) -> Int? {
+        var low = 0
+        var high = commits.count
+        while low < high {
+            let middle = (low &+ high) / 2
+            if commits[middle].end <= offset { low = middle &+ 1 } else { high = middle }
+        }
+        guard low < commits.count, commits[low].start <= offset else { return nil }
+        return low
+    }
+
+    /// The index of the first commit with a seq at or above `seq`; `commits.count` when all are below.
+    func firstCommit(reaching seq: UInt64) -> Int {
+        var low = 0
+        var high = commits.count
+        while low < high {
+            let middle = (low &+ high) / 2
+            if commits[middle].lastSeq < seq { low = middle &+ 1 } else { high = middle }
+        }
+        return low
+    }
+
+    static func name(_ number: UInt32) -> String {
+        let digits = String(number)
+        return String(repeating: "0", count: max(0, 8 - digits.count)) + digits + ".seg"
+    }
+
+    /// The number in a segment's file name, or nil for other names.
+    static func number(ofName name: String) -> UInt32? {
+        guard name.hasSuffix(".seg") else { return nil }
+        let digits = name.dropLast(4)
+        guard digits.count >= 8, digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }), let n = UInt32(digits), n > 0,
+            n < 1 << 24
+        else { return nil }
+        return n
+    }
+}

@@ -1,0 +1,157 @@
+// Filling blocks: the only place where bytes of the log are made.
+
+import LarderFormat
+
+extension StoreCore {
+    /// What staging came to.
+    enum Room {
+        case ready
+        /// A commit must be taken, or finished, first.
+        case full
+    }
+
+    /// Makes room in one open block for entries of at most `byteCount` bytes.
+    ///
+    /// - Parameter isRun: they may go on in further blocks, as a run; the commit then holds nothing else.
+    mutating func makeRoom(_ byteCount: Int, isRun: Bool, now: Int64) throws(StoreError) -> Room {
+        if let block = openBlock {
+            if !isRun, block.room >= byteCount, block.cursor - block.slabOffset < options.commitByteCountTarget {
+                return .ready
+            }
+            return .full
+        }
+        if !staged.blocks.isEmpty { return .full }
+        staged.time = now
+        try begin(byteCount: min(byteCount, Self.payloadByteCountMax), whole: byteCount, isContinued: false)
+        return .ready
+    }
+
+    /// The largest payload that a block of one commit can have.
+    static let payloadByteCountMax = BlockHeader.byteCountMax - BlockHeader.byteCount(commitCount: 1)
+
+    /// Opens a block at the log's end.
+    ///
+    /// - Parameters:
+    ///   - byteCount: payload that the block must take.
+    ///   - whole: bytes that should lie in the same segment.
+    mutating func begin(byteCount: Int, whole: Int, isContinued: Bool) throws(StoreError) {
+        let head = BlockHeader.byteCount(commitCount: 1)
+        let needed = aligned(byteCount + head)
+        if position.offset > 0, Int(position.offset) + aligned(whole + head) > options.segmentByteCountMax {
+            position = LogPosition(segment: position.segment + 1, offset: 0)
+            if let handle = writeHandle { retiredHandles.append(handle) }
+            writeHandle = nil
+        }
+        if writeHandle == nil { try openSegment() }
+        let at = Int(position.offset)
+        var slab = slabs.current
+        if let current = slab,
+            current.segment != position.segment || current.fileOffset + current.used != at
+                || Slab.byteCount - current.used < needed
+        {
+            slab = nil
+        }
+        if slab == nil {
+            let busy = busySlabs
+            slab = slabs.advance(segment: position.segment, fileOffset: at) { candidate in
+                busy.contains { $0 === candidate }
+            }
+        }
+        guard let slab else { throw .system(SystemError("mmap", "a slab", code: 12)) }
+        var limit = Slab.byteCount
+        if at > 0 { limit = min(limit, slab.used + max(needed, options.segmentByteCountMax - at)) }
+        openBlock = OpenBlock(
+            slab: slab, slabOffset: slab.used, cursor: slab.used + head, limit: limit, firstSeq: nextSeq,
+            isContinued: isContinued)
+    }
+
+    /// Slabs that a pending commit writes from.
+    private var busySlabs: [Slab] {
+        var busy = staged.blocks.map(\.slab) + (inFlight?.blocks.map(\.slab) ?? [])
+        if let block = openBlock { busy.append(block.slab) }
+        return busy
+    }
+
+    private mutating func openSegment() throws(StoreError) {
+        let segmentPath = logPath + "/" + Segment.name(position.segment)
+        do throws(SystemError) { writeHandle = try files.openForWriting(segmentPath) } catch { throw .system(error) }
+        hasNewFile = true
+        if segment(position.segment) == nil { segments.append(Segment(number: position.segment, path: segmentPath)) }
+    }
+
+    /// Makes sure that the next entry fits, going on in a further block of the same run if it does not.
+    @inline(__always)
+    mutating func reserve(_ byteCount: Int) throws(StoreError) {
+        if let block = openBlock, block.room >= byteCount { return }
+        try continueRun(byteCount)
+    }
+
+    private mutating func continueRun(_ byteCount: Int) throws(StoreError) {
+        closeBlock(continues: true)
+        try begin(byteCount: byteCount, whole: byteCount, isContinued: true)
+    }
+
+    /// Where the next entry is written.
+    @inline(__always)
+    var stagingPointer: UnsafeMutableRawPointer { openBlock.unsafelyUnwrapped.slab.base + openBlock.unsafelyUnwrapped.cursor }
+
+    /// Counts an entry that was written at `stagingPointer`; returns its place's offset in the segment.
+    @inline(__always)
+    mutating func advance(_ byteCount: Int, seq: UInt64, isPlain: Bool) -> UInt32 {
+        let offset = Int(position.offset) &+ (openBlock.unsafelyUnwrapped.cursor &- openBlock.unsafelyUnwrapped.slabOffset)
+        openBlock?.cursor &+= byteCount
+        openBlock?.entryCount &+= 1
+        openBlock?.lastSeq = seq
+        if !isPlain { openBlock?.isPlain = false }
+        nextSeq = seq &+ 1
+        return UInt32(truncatingIfNeeded: offset)
+    }
+
+    /// Stages an entry that is of no record. Room was made.
+    mutating func stageOther(_ type: UInt8, _ body: [UInt8]) throws(StoreError) {
+        try reserve(body.count + EntryWriter.headByteCountMax)
+        let seq = nextSeq
+        let count = body.withUnsafeBytes { bytes in
+            EntryWriter.other(
+                at: stagingPointer, type: type, seq: seq, commitFirstSeq: openBlock?.firstSeq ?? seq, body: bytes)
+        }
+        _ = advance(count, seq: seq, isPlain: false)
+    }
+
+    /// Writes the open block's header and padding, and puts it with the staged commit.
+    mutating func closeBlock(continues: Bool) {
+        guard let block = openBlock else { return }
+        openBlock = nil
+        let payload = block.cursor - block.payloadStart
+        let byteCount = aligned(block.cursor - block.slabOffset)
+        (block.slab.base + block.cursor).initializeMemory(
+            as: UInt8.self, repeating: 0, count: block.slabOffset + byteCount - block.cursor)
+        var header = BlockHeader(epoch: identity.epoch, position: position, synced: durable)
+        header.flags = (continues ? BlockHeader.continues : 0) | (block.isContinued ? BlockHeader.continued : 0)
+        header.blockByteCount = UInt32(byteCount)
+        header.storedByteCount = UInt32(payload)
+        header.plainByteCount = UInt32(payload)
+        header.entryCount = UInt32(block.entryCount)
+        header.commits = [
+            CommitHeader(
+                firstSeq: block.firstSeq, time: staged.time, entryCount: UInt32(block.entryCount),
+                plainByteCount: UInt32(payload))
+        ]
+        header.write(at: block.slab.base + block.slabOffset)
+        block.slab.used = block.slabOffset + byteCount
+        let start = position.offset + UInt32(BlockHeader.byteCount(commitCount: 1))
+        staged.blocks.append(
+            ClosedBlock(
+                slab: block.slab, slabOffset: block.slabOffset, byteCount: byteCount, segment: position.segment,
+                place: CommitPlace(
+                    firstSeq: block.firstSeq, time: staged.time, start: start, end: start + UInt32(payload),
+                    seqSpan: UInt32(truncatingIfNeeded: block.lastSeq - block.firstSeq), isPlain: block.isPlain)))
+        position.offset += UInt32(byteCount)
+    }
+
+    var stagedByteCount: Int {
+        staged.blocks.reduce(0) { $0 + $1.byteCount } + (openBlock.map { $0.cursor - $0.slabOffset } ?? 0)
+    }
+
+    private func aligned(_ count: Int) -> Int { (count + BlockHeader.alignment - 1) & ~(BlockHeader.alignment - 1) }
+}

@@ -1,0 +1,242 @@
+// The state of an open store. A noncopyable struct, so that the inner loops over it carry no exclusivity checks.
+
+import LarderFormat
+
+/// How a store is opened.
+public struct StoreOptions: Sendable {
+    /// Make the library if there is none.
+    public var creates = true
+    /// Read only: no lock is taken, nothing is changed, torn tails are passed over.
+    public var isReadOnly = false
+    /// A new segment begins when the next block would take the file past this, in bytes.
+    public var segmentByteCountMax = 67_108_864
+    /// A commit is closed at this many staged bytes.
+    public var commitByteCountTarget = 2_097_152
+    /// Kinds that a new library is given, and that an older one learns.
+    public var kinds: [Kind] = []
+    /// The canary: commit jobs do not sync. For the test that must notice.
+    public var skipsSyncs = false
+
+    public init() {}
+}
+
+/// A block that is being filled.
+struct OpenBlock {
+    var slab: Slab
+    /// Where it begins in the slab.
+    var slabOffset: Int
+    /// Behind the last staged entry, in the slab.
+    var cursor: Int
+    /// Where it must end, in the slab.
+    var limit: Int
+    var firstSeq: UInt64
+    var lastSeq: UInt64 = 0
+    var entryCount = 0
+    var isPlain = true
+    var isContinued: Bool
+
+    var payloadStart: Int { slabOffset + BlockHeader.byteCount(commitCount: 1) }
+    var room: Int { limit - cursor }
+}
+
+/// A closed block that waits for its commit.
+struct ClosedBlock {
+    var slab: Slab
+    var slabOffset: Int
+    var byteCount: Int
+    var segment: UInt32
+    var place: CommitPlace
+}
+
+/// A commit that is being staged or written.
+struct Commit {
+    /// Its number, from 1; answers wait for it.
+    var number: UInt64
+    var time: Int64
+    var blocks: [ClosedBlock] = []
+    /// A block of a CLEAR's run: nothing is published until the run's end.
+    var isPartOfClear = false
+    var origins: [Origin] = []
+    var tokens: [(origin: UInt64, batch: UInt64)] = []
+}
+
+struct StoreCore: ~Copyable {
+    let files: any StoreFiles
+    let path: String
+    let options: StoreOptions
+    var identity: Identity
+    let hasher: FingerprintHasher
+
+    var kinds = KindTable()
+    var origins = OriginTable()
+    var index = KeyIndex()
+    var table = RecordTable()
+    /// Live records of each kind, by the kind's index.
+    var liveCounts: [Int] = []
+
+    var segments: [Segment] = []
+    var slabs = SlabRing()
+    var reader: LogReader
+    /// Seq of the last entry that readers may see.
+    var publishedSeq: UInt64 = 0
+    /// The oldest seq from which every change is still there.
+    var floor: UInt64 = 1
+    /// Raised with every change of the index.
+    var generation: UInt64 = 1
+
+    // Staging.
+    var nextSeq: UInt64 = 1
+    var position = LogPosition(segment: 1, offset: 0)
+    var durable = LogPosition(segment: 1, offset: 0)
+    var writeHandle: FileHandle?
+    var retiredHandles: [FileHandle] = []
+    var hasNewFile = false
+    var openBlock: OpenBlock?
+    var staged: Commit
+    var stagedOps = PendingOps()
+    var inFlight: Commit?
+    var inFlightOps = PendingOps()
+    var nextCommitNumber: UInt64 = 2
+    var failure: String?
+    var failureCode: Int32 = 0
+    var clear: ClearRun?
+    var merger = RecordMerger()
+
+    var report = RecoveryReport()
+
+    init(files: any StoreFiles, path: String, options: StoreOptions, identity: Identity) {
+        self.files = files
+        self.path = path
+        self.options = options
+        self.identity = identity
+        hasher = FingerprintHasher(key: identity.fingerprintKey)
+        reader = LogReader(files: files)
+        staged = Commit(number: 1, time: 0)
+    }
+
+    var logPath: String { path + "/log" }
+
+    /// The segment of this number.
+    @inline(__always)
+    func segment(_ number: UInt32) -> Segment? {
+        guard let first = segments.first, number >= first.number else { return nil }
+        let at = Int(number - first.number)
+        if at < segments.count, segments[at].number == number { return segments[at] }
+        return segments.first { $0.number == number }
+    }
+
+    mutating func declare(_ kind: Kind) {
+        guard kinds.declare(kind) else { return }
+        while liveCounts.count < kinds.schemas.count { liveCounts.append(0) }
+    }
+
+    // MARK: Index changes, in the order of the log
+
+    /// A record that was not there is now.
+    @inline(__always)
+    mutating func applyCreated(_ place: Place, firstSeq: UInt64, fingerprint: UInt32) {
+        let ordinal = table.append(place, firstSeq: firstSeq)
+        index.insert(fingerprint, ordinal: ordinal)
+        liveCounts[Int(place.kindIndex)] &+= 1
+    }
+
+    /// A record's entry is superseded by another, or the record comes back.
+    mutating func applyUpdated(_ place: Place, firstSeq: UInt64, fingerprint: UInt32) {
+        guard let ordinal = table.ordinal(firstSeq: firstSeq) else {
+            // The holes were closed since it was there: it goes to the end. Only records that come back get here.
+            applyCreated(place, firstSeq: max(firstSeq, lastFirstSeq &+ 1), fingerprint: fingerprint)
+            return
+        }
+        let old = table[ordinal]
+        if old.isHole {
+            index.insert(fingerprint, ordinal: ordinal)
+            liveCounts[Int(place.kindIndex)] &+= 1
+        } else {
+            segment(old.segment)?.liveCount &-= 1
+        }
+        table.set(ordinal, place)
+    }
+
+    mutating func applyDeleted(firstSeq: UInt64, fingerprint: UInt32) {
+        guard let ordinal = table.ordinal(firstSeq: firstSeq) else { return }
+        let old = table[ordinal]
+        guard !old.isHole else { return }
+        segment(old.segment)?.liveCount &-= 1
+        liveCounts[Int(old.kindIndex)] &-= 1
+        index.remove(fingerprint, ordinal: ordinal)
+        table.set(ordinal, .hole)
+    }
+
+    private var lastFirstSeq: UInt64 { table.count == 0 ? 0 : table.firstSeq(UInt32(truncatingIfNeeded: table.count &- 1)) }
+
+    mutating func closeHolesIfWorthIt() {
+        guard table.isWorthRenumbering else { return }
+        let map = table.renumber()
+        index.renumber { map[Int($0)] }
+        generation &+= 1
+    }
+
+    // MARK: Reading one entry
+
+    enum EntryRead {
+        case entry(EntryView)
+        case cold(ColdRead)
+    }
+
+    /// The entry at a place, its CRC checked. The view is valid until the next read.
+    mutating func entry(at place: Place) throws(StoreError) -> EntryRead {
+        guard let segment = segment(place.segment), let at = segment.commitIndex(holding: place.offset) else {
+            throw .damaged(path: path, offset: Int(place.offset), fault: FormatError(.badStructure, at: Int(place.offset)))
+        }
+        return try entry(segment, commit: segment.commits[at], offset: Int(place.offset), isSequential: false)
+    }
+
+    mutating func entry(
+        _ segment: Segment, commit: CommitPlace, offset: Int, isSequential: Bool
+    ) throws(StoreError) -> EntryRead {
+        if let bytes = slabs.bytes(segment: segment.number, offset: offset), let base = bytes.baseAddress {
+            return .entry(try decode(base, bytes.count, segment, commit, offset, isVerified: false))
+        }
+        let end = Int(commit.end)
+        var needed = min(16, end - offset)
+        while true {
+            let read: LogBytes
+            do throws(SystemError) {
+                read = try reader.bytes(segment, offset: offset, needed: needed, end: end, isSequential: isSequential)
+            } catch { throw .system(error) }
+            guard case .bytes(let bytes) = read, let base = bytes.baseAddress else {
+                if case .cold(let cold) = read { return .cold(cold) }
+                throw .damaged(path: segment.path, offset: offset, fault: FormatError(.truncated, at: offset))
+            }
+            let whole = try wholeByteCount(bytes, segment, offset, end)
+            if whole <= bytes.count {
+                return .entry(try decode(base, min(bytes.count, end - offset), segment, commit, offset, isVerified: true))
+            }
+            needed = whole
+        }
+    }
+
+    /// Bytes of the entry that begins here, from its length.
+    private func wholeByteCount(
+        _ bytes: UnsafeRawBufferPointer, _ segment: Segment, _ offset: Int, _ end: Int
+    ) throws(StoreError) -> Int {
+        var head = ByteReader(bytes)
+        do throws(FormatError) {
+            let length = try head.varint()
+            guard length <= UInt64(entryByteCountMax), head.offset + Int(length) <= end - offset else {
+                throw FormatError(.tooLarge, at: offset)
+            }
+            return head.offset + Int(length)
+        } catch { throw .damaged(path: segment.path, offset: offset, fault: error) }
+    }
+
+    private func decode(
+        _ base: UnsafeRawPointer, _ count: Int, _ segment: Segment, _ commit: CommitPlace, _ offset: Int, isVerified: Bool
+    ) throws(StoreError) -> EntryView {
+        do throws(FormatError) {
+            return try readEntry(
+                base: base, offset: 0, end: count, commitFirstSeq: commit.firstSeq, commitTime: commit.time,
+                isVerified: isVerified)
+        } catch { throw .damaged(path: segment.path, offset: offset, fault: error) }
+    }
+}

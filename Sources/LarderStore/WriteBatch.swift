@@ -1,0 +1,249 @@
+// A batch of operations on its way into the log: what was asked, what was found, what was decided.
+
+import LarderFormat
+
+/// One operation as a writer asks for it. The payload is borrowed until the batch is staged.
+public struct WriteOperation {
+    public var isDelete: Bool
+    /// Of a save.
+    public var mode: SaveMode
+    /// Personal fields are written too.
+    public var isPersonal: Bool
+    /// The current entry's seq must be this; 0: the key must not be there.
+    public var ifSeq: UInt64?
+    /// Fields to make absent (merge only).
+    public var unset: FieldSet
+    public var kind: Int
+    /// The highest field number that the writer knows of the kind.
+    public var known: Int
+    /// The record of a save, the key of a delete.
+    public var payload: UnsafeRawBufferPointer
+
+    public init(
+        isDelete: Bool = false, mode: SaveMode = .merge, isPersonal: Bool = false, ifSeq: UInt64? = nil,
+        unset: FieldSet = FieldSet(), kind: Int, known: Int = 256, payload: UnsafeRawBufferPointer
+    ) {
+        self.isDelete = isDelete
+        self.mode = mode
+        self.isPersonal = isPersonal
+        self.ifSeq = ifSeq
+        self.unset = unset
+        self.kind = kind
+        self.known = known
+        self.payload = payload
+    }
+}
+
+/// What became of an operation; raw values are those of the wire.
+public enum Outcome: UInt8, CaseIterable, Sendable {
+    case created = 0
+    case updated = 1
+    case unchanged = 2
+    case duplicate = 3
+    case alreadySaved = 4
+    case notFound = 5
+    case deleted = 6
+    case refused = 7
+}
+
+/// Why an operation was refused.
+public struct Refusal: Equatable, Sendable {
+    public enum Reason: Equatable, Sendable {
+        /// The record or key does not hold what it must.
+        case format(FormatError)
+        case badKey(FormatError)
+        case unknownKind(Int)
+        /// Changed since `ifSeq`.
+        case conflict(current: UInt64)
+    }
+    /// Position in the batch, from 0.
+    public var position: Int
+    public var reason: Reason
+}
+
+/// How many operations came to which outcome.
+public struct OutcomeCounts: Equatable, Sendable {
+    public var byOutcome: (Int, Int, Int, Int, Int, Int, Int, Int) = (0, 0, 0, 0, 0, 0, 0, 0)
+    public init() {}
+
+    public static func == (a: OutcomeCounts, b: OutcomeCounts) -> Bool {
+        Outcome.allCases.allSatisfy { a[$0] == b[$0] }
+    }
+
+    public subscript(_ outcome: Outcome) -> Int {
+        get {
+            switch outcome {
+            case .created: byOutcome.0
+            case .updated: byOutcome.1
+            case .unchanged: byOutcome.2
+            case .duplicate: byOutcome.3
+            case .alreadySaved: byOutcome.4
+            case .notFound: byOutcome.5
+            case .deleted: byOutcome.6
+            case .refused: byOutcome.7
+            }
+        }
+        set {
+            switch outcome {
+            case .created: byOutcome.0 = newValue
+            case .updated: byOutcome.1 = newValue
+            case .unchanged: byOutcome.2 = newValue
+            case .duplicate: byOutcome.3 = newValue
+            case .alreadySaved: byOutcome.4 = newValue
+            case .notFound: byOutcome.5 = newValue
+            case .deleted: byOutcome.6 = newValue
+            case .refused: byOutcome.7 = newValue
+            }
+        }
+    }
+
+    public var total: Int { Outcome.allCases.reduce(0) { $0 + self[$1] } }
+}
+
+/// An operation with what the index and the log say of its key.
+struct BatchOp {
+    var payload: UnsafeRawBufferPointer
+    var keyOffset: Int32 = 0
+    var keyByteCount: Int32 = 0
+    var fingerprint: UInt32 = 0
+    var known: Int32 = 256
+    var kindIndex: UInt8 = 0
+    var mode: SaveMode = .merge
+    var isDelete = false
+    var isPersonal = false
+    /// Its record holds personal fields that it may not write.
+    var hasGuardedFields = false
+    var isRefused = false
+    /// ifSeq and unset are in the batch's side table.
+    var hasRareOptions = false
+    /// The stored record equals the one that was sent.
+    var isEqualToStored = false
+    var madeKey = false
+    /// The durable entry of the key: ordinal, or none.
+    var storedOrdinal: UInt32 = UInt32.max
+    var storedSeq: UInt64 = 0
+    var storedFirstSeq: UInt64 = 0
+    var storedSavedAt: Int64 = 0
+    var storedOrigin: UInt64 = 0
+    /// The stored record, in the batch's arena; empty when `isEqualToStored`.
+    var stored = UnsafeRawBufferPointer(start: nil, count: 0)
+
+    @inline(__always)
+    var key: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: payload.baseAddress.map { $0 + Int(keyOffset) }, count: Int(keyByteCount))
+    }
+}
+
+/// Memory that a batch keeps until it is begun anew. Pieces never move.
+struct Arena: ~Copyable {
+    private var chunks: [UnsafeMutableRawBufferPointer] = []
+    private var current = 0
+    private var used = 0
+
+    init() {}
+    deinit {
+        for chunk in chunks { chunk.deallocate() }
+    }
+
+    mutating func removeAll() {
+        // A large batch does not pin its memory for ever.
+        while chunks.count > 4 { chunks.removeLast().deallocate() }
+        current = 0
+        used = 0
+    }
+
+    mutating func copy(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        while current < chunks.count && chunks[current].count - used < bytes.count {
+            current += 1
+            used = 0
+        }
+        if current == chunks.count {
+            chunks.append(.allocate(byteCount: max(bytes.count, 262_144), alignment: 16))
+            used = 0
+        }
+        let piece = UnsafeMutableRawBufferPointer(rebasing: chunks[current][used..<used + bytes.count])
+        piece.copyMemory(from: bytes)
+        used += bytes.count
+        return UnsafeRawBufferPointer(piece)
+    }
+}
+
+/// A batch. Begun, filled with operations, resolved, staged; then its results are read. Kept and begun anew for the
+/// next one, so that its memory is used again. One thread.
+public final class WriteBatch {
+    var ops: ContiguousArray<BatchOp> = []
+    var rare: [Int: (ifSeq: UInt64?, unset: FieldSet)] = [:]
+    var arena = Arena()
+    /// Entries that were read from the disk for this batch.
+    var fetched: [UInt64: (entry: EntryView, record: UnsafeRawBufferPointer)] = [:]
+    /// Operations resolved so far, and the state of the index that this holds for.
+    var resolvedCount = 0
+    var resolvedGeneration: UInt64 = 0
+    /// No less than the bytes that staging can need.
+    var stagedByteCountMax = 0
+
+    /// The origin of the changes, or 0 for the one that `originName` has.
+    var origin: UInt64 = 0
+    var originName = ""
+    var isImport = false
+    public internal(set) var batchNumber: UInt64 = 0
+    public internal(set) var isDryRun = false
+
+    /// What became of each operation, in order; set when the batch is staged.
+    public internal(set) var outcomes: ContiguousArray<Outcome> = []
+    /// The seq of the entry that an operation wrote, else of the one that is there, else 0.
+    public internal(set) var seqs: ContiguousArray<UInt64> = []
+    public internal(set) var refusals: [Refusal] = []
+    public internal(set) var counts = OutcomeCounts()
+    /// The last seq that the answer depends on.
+    public internal(set) var lastSeq: UInt64 = 0
+
+    public init() {}
+
+    /// Starts over.
+    ///
+    /// - Parameters:
+    ///   - origin: the number of an import's origin, or 0: the program's own, by its name.
+    ///   - batchNumber: the sender's number of this batch in its import, or 0.
+    public func begin(origin: UInt64, programName: String, batchNumber: UInt64 = 0, isDryRun: Bool = false) {
+        ops.removeAll(keepingCapacity: true)
+        if !rare.isEmpty { rare.removeAll() }
+        if !fetched.isEmpty { fetched.removeAll(keepingCapacity: true) }
+        arena.removeAll()
+        resolvedCount = 0
+        stagedByteCountMax = 0
+        self.origin = origin
+        originName = programName
+        isImport = origin != 0
+        self.batchNumber = batchNumber
+        self.isDryRun = isDryRun
+        outcomes.removeAll(keepingCapacity: true)
+        seqs.removeAll(keepingCapacity: true)
+        if !refusals.isEmpty { refusals.removeAll() }
+        counts = OutcomeCounts()
+        lastSeq = 0
+    }
+
+    public var operationCount: Int { ops.count }
+
+    /// The key that the host made for the operation at `position`, or nil.
+    public func madeKey(at position: Int) -> [UInt8]? { ops[position].madeKey ? Array(ops[position].key) : nil }
+
+    /// Copies every payload that is borrowed, so that the batch can wait while its frame's memory is used again.
+    public func takeCopies() {
+        for index in ops.indices where !ops[index].madeKey { ops[index].payload = arena.copy(ops[index].payload) }
+    }
+
+    func refuse(_ reason: Refusal.Reason) {
+        refusals.append(Refusal(position: ops.count, reason: reason))
+        var op = BatchOp(payload: UnsafeRawBufferPointer(start: nil, count: 0))
+        op.isRefused = true
+        ops.append(op)
+    }
+
+    func conclude(_ outcome: Outcome, seq: UInt64) {
+        outcomes.append(outcome)
+        seqs.append(seq)
+        counts[outcome] += 1
+    }
+}

@@ -1,0 +1,427 @@
+// Deciding a batch: resolve (what is there), then stage (what becomes of it).
+
+import LarderFormat
+
+/// What resolving a batch came to.
+public enum Resolution: Sendable {
+    case ready
+    /// Run the read, supply its result, and resolve again.
+    case cold(ColdRead)
+}
+
+/// What staging a batch came to.
+public enum Staged: Equatable, Sendable {
+    /// Decided. The answer may go when this commit is durable; 0: at once.
+    case staged(commit: UInt64)
+    /// There is no room until a commit has been taken or finished.
+    case full
+    /// The index has changed since the batch was resolved; resolve again.
+    case stale
+    /// The result would be over 16 MiB. Nothing was staged.
+    case tooLarge
+    /// A clear is running; wait for its end.
+    case clearing
+}
+
+/// The most that one batch may add to the log.
+public let batchResultByteCountMax = 16_777_216
+
+extension StoreCore {
+    /// Checks an operation and puts it with the batch. A bad one is refused there and then.
+    mutating func add(_ operation: WriteOperation, to batch: WriteBatch) {
+        guard let kindIndex = kinds.index(operation.kind) else {
+            batch.refuse(.unknownKind(operation.kind))
+            return
+        }
+        let schema = kinds[kindIndex]
+        var op = BatchOp(payload: operation.payload)
+        op.kindIndex = kindIndex
+        op.isDelete = operation.isDelete
+        op.mode = operation.mode
+        op.isPersonal = operation.isPersonal
+        op.known = Int32(clamping: operation.known)
+        do throws(FormatError) {
+            if operation.isDelete {
+                try schema.checkKey(operation.payload)
+                op.keyByteCount = Int32(truncatingIfNeeded: operation.payload.count)
+            } else {
+                try check(&op, schema, batch)
+            }
+        } catch {
+            batch.refuse(operation.isDelete ? .badKey(error) : .format(error))
+            return
+        }
+        if operation.ifSeq != nil || !operation.unset.isEmpty {
+            op.hasRareOptions = true
+            batch.rare[batch.ops.count] = (operation.ifSeq, operation.unset)
+        }
+        op.fingerprint = hasher.fingerprint(kind: operation.kind, key: op.key)
+        index.prefetch(op.fingerprint)
+        batch.ops.append(op)
+    }
+
+    @inline(__always)
+    private func check(_ op: inout BatchOp, _ schema: RecordSchema, _ batch: WriteBatch) throws(FormatError) {
+        var exempt = FieldSet()
+        if op.mode == .merge || op.mode == .fill || schema.kind.keyIsOneUUID { exempt = exemptFields(op, schema) }
+        var scan = try schema.scan(op.payload, exempt: exempt)
+        if schema.kind.keyIsOneUUID && !scan.present.contains(1) {
+            op.payload = withMadeKey(op.payload, scan.present, batch)
+            op.madeKey = true
+            scan = try schema.scan(op.payload, exempt: exempt)
+        }
+        op.keyOffset = Int32(truncatingIfNeeded: scan.keyOffset)
+        op.keyByteCount = Int32(truncatingIfNeeded: scan.keyByteCount)
+        op.hasGuardedFields = !op.isPersonal && !scan.present.intersection(schema.personal).isEmpty
+    }
+
+    /// A merge may leave out what the stored record has; a uuid key may be left to the host.
+    private func exemptFields(_ op: BatchOp, _ schema: RecordSchema) -> FieldSet {
+        var exempt = FieldSet()
+        if op.mode == .merge || op.mode == .fill {
+            exempt = schema.required.subtracting(FieldSet(1...schema.kind.keyFieldCount))
+        }
+        if schema.kind.keyIsOneUUID { exempt.insert(1) }
+        return exempt
+    }
+
+    private func withMadeKey(
+        _ record: UnsafeRawBufferPointer, _ present: FieldSet, _ batch: WriteBatch
+    ) -> UnsafeRawBufferPointer {
+        var writer = ByteWriter(reserving: record.count + 20)
+        var fields = present
+        fields.insert(1)
+        fields.encode(into: &writer)
+        let uuid = UUIDBytes.random()
+        for word in [uuid.high, uuid.low] { withUnsafeBytes(of: word.bigEndian) { writer.raw($0) } }
+        writer.raw(UnsafeRawBufferPointer(rebasing: record[(1 + Int(record[0]))...]))
+        return writer.bytes.withUnsafeBytes { batch.arena.copy($0) }
+    }
+
+    // MARK: Resolve
+
+    mutating func resolve(_ batch: WriteBatch) throws(StoreError) -> Resolution {
+        if batch.resolvedGeneration != generation {
+            batch.resolvedGeneration = generation
+            batch.resolvedCount = 0
+            batch.stagedByteCountMax = 4096
+        }
+        while batch.resolvedCount < batch.ops.count {
+            let at = batch.resolvedCount
+            var byteCount = EntryWriter.headByteCountMax
+            if !batch.ops[at].isRefused {
+                if let cold = try resolve(&batch.ops[at], batch) { return .cold(cold) }
+                byteCount += batch.ops[at].payload.count + batch.ops[at].stored.count
+            }
+            batch.stagedByteCountMax += byteCount
+            batch.resolvedCount = at + 1
+        }
+        return .ready
+    }
+
+    /// Finds the durable entry of an operation's key. Returns a read that has to be done first, or nil.
+    @inline(__always)
+    private mutating func resolve(_ op: inout BatchOp, _ batch: WriteBatch) throws(StoreError) -> ColdRead? {
+        op.storedOrdinal = UInt32.max
+        op.isEqualToStored = false
+        op.stored = UnsafeRawBufferPointer(start: nil, count: 0)
+        var probe = 0
+        while let ordinal = index.next(op.fingerprint, &probe) {
+            let place = table[ordinal]
+            guard place.kindIndex == op.kindIndex else { continue }
+            switch try confirm(&op, ordinal, place, batch) {
+            case .isOther: continue
+            case .isIt: return nil
+            case .cold(let read): return read
+            }
+        }
+        return nil
+    }
+
+    private enum Confirmation {
+        case isIt
+        case isOther
+        case cold(ColdRead)
+    }
+
+    private mutating func confirm(
+        _ op: inout BatchOp, _ ordinal: UInt32, _ place: Place, _ batch: WriteBatch
+    ) throws(StoreError) -> Confirmation {
+        var view: EntryView
+        var isFetched = false
+        if !batch.fetched.isEmpty, let fetched = batch.fetched[place.raw] {
+            view = fetched.entry
+            view.payload = fetched.record
+            isFetched = true
+        } else {
+            switch try entry(at: place) {
+            case .cold(let read): return .cold(read)
+            case .entry(let found): view = found
+            }
+        }
+        if isEqual(view.payload, op.payload) {
+            op.isEqualToStored = true
+        } else {
+            let range: Range<Int>
+            do throws(FormatError) { range = try kinds[op.kindIndex].keyRange(ofChecked: view.payload) } catch {
+                throw .damaged(path: path, offset: Int(place.offset), fault: error)
+            }
+            guard isEqual(UnsafeRawBufferPointer(rebasing: view.payload[range]), op.key) else { return .isOther }
+            op.stored = isFetched || op.isDelete ? view.payload : batch.arena.copy(view.payload)
+        }
+        op.storedOrdinal = ordinal
+        op.storedSeq = view.seq
+        op.storedFirstSeq = view.firstSeq
+        op.storedSavedAt = view.savedAt
+        op.storedOrigin = view.origin
+        return .isIt
+    }
+
+    /// Keeps what a cold read brought for as long as the batch needs it, so that resolving always gets on.
+    mutating func keep(for batch: WriteBatch) throws(StoreError) {
+        let at = batch.resolvedCount
+        guard at < batch.ops.count else { return }
+        var probe = 0
+        while let ordinal = index.next(batch.ops[at].fingerprint, &probe) {
+            let place = table[ordinal]
+            guard place.kindIndex == batch.ops[at].kindIndex, batch.fetched[place.raw] == nil else { continue }
+            if case .entry(let view) = try entry(at: place) {
+                batch.fetched[place.raw] = (view, batch.arena.copy(view.payload))
+            }
+        }
+    }
+
+    // MARK: Stage
+
+    mutating func stage(_ batch: WriteBatch, now: Int64) throws(StoreError) -> Staged {
+        if let failure { throw .readOnly(reason: failure) }
+        if clear != nil { return .clearing }
+        guard batch.resolvedGeneration == generation, batch.resolvedCount == batch.ops.count else { return .stale }
+        guard batch.stagedByteCountMax <= batchResultByteCountMax else { return .tooLarge }
+        let isRun = batch.stagedByteCountMax > Self.payloadByteCountMax
+        if !batch.isDryRun {
+            guard case .ready = try makeRoom(batch.stagedByteCountMax, isRun: isRun, now: now) else { return .full }
+        }
+        let firstSeq = nextSeq
+        var origin = batch.origin
+        var dependsOnInFlight = false
+        var dependsOnStaged = false
+        for at in batch.ops.indices {
+            if batch.ops[at].isRefused {
+                batch.conclude(.refused, seq: 0)
+                continue
+            }
+            if origin == 0 { origin = try declareOrigin(batch) }
+            try decide(batch, at, origin, &dependsOnStaged, &dependsOnInFlight)
+        }
+        if nextSeq != firstSeq {
+            if batch.batchNumber != 0 { try stageToken(batch, origin) }
+            batch.lastSeq = nextSeq - 1
+            if isRun { closeBlock(continues: false) }
+            return .staged(commit: staged.number)
+        }
+        batch.lastSeq = dependsOnStaged || dependsOnInFlight ? nextSeq - 1 : publishedSeq
+        if dependsOnStaged { return .staged(commit: staged.number) }
+        return .staged(commit: dependsOnInFlight ? (inFlight?.number ?? 0) : 0)
+    }
+
+    /// The number of the program's own origin, declared in the log before its first change.
+    private mutating func declareOrigin(_ batch: WriteBatch) throws(StoreError) -> UInt64 {
+        if let known = origins.number(name: batch.originName, token: "") { return known }
+        guard !batch.isDryRun else { return UInt64.max }
+        return try stageOrigin(name: batch.originName, token: "")
+    }
+
+    mutating func stageOrigin(name: String, token: String) throws(StoreError) -> UInt64 {
+        let origin = Origin(number: origins.next, name: name, token: token, time: staged.time)
+        try stageOther(EntryType.origin, origin.body)
+        origins.declare(origin)
+        return origin.number
+    }
+
+    private mutating func stageToken(_ batch: WriteBatch, _ origin: UInt64) throws(StoreError) {
+        var writer = ByteWriter()
+        writer.varint(origin)
+        writer.varint(batch.batchNumber)
+        for outcome in Outcome.allCases { writer.varint(batch.counts[outcome]) }
+        try stageOther(EntryType.token, writer.bytes)
+        staged.tokens.append((origin, batch.batchNumber))
+    }
+
+    /// What is there of a key, pending changes included.
+    private struct Existing {
+        var seq: UInt64
+        var firstSeq: UInt64
+        var savedAt: Int64
+        var origin: UInt64
+        var record: UnsafeRawBufferPointer
+        var isEqual: Bool
+    }
+
+    @inline(__always)
+    private mutating func decide(
+        _ batch: WriteBatch, _ at: Int, _ origin: UInt64, _ dependsOnStaged: inout Bool, _ dependsOnInFlight: inout Bool
+    ) throws(StoreError) {
+        let op = batch.ops[at]
+        var existing: Existing?
+        let earlier = stagedOps.find(op.fingerprint, kindIndex: op.kindIndex, key: op.key)
+        if let earlier {
+            dependsOnStaged = true
+            existing = self.existing(stagedOps[earlier], op)
+        } else if let flying = inFlightOps.find(op.fingerprint, kindIndex: op.kindIndex, key: op.key) {
+            dependsOnInFlight = true
+            existing = self.existing(inFlightOps[flying], op)
+        } else if op.storedOrdinal != UInt32.max {
+            existing = Existing(
+                seq: op.storedSeq, firstSeq: op.storedFirstSeq, savedAt: op.storedSavedAt, origin: op.storedOrigin,
+                record: op.isEqualToStored ? op.payload : op.stored, isEqual: op.isEqualToStored)
+        }
+        var unset = FieldSet()
+        if op.hasRareOptions, let rare = batch.rare[at] {
+            unset = rare.unset
+            if let ifSeq = rare.ifSeq, ifSeq != existing?.seq ?? 0 {
+                batch.refusals.append(Refusal(position: at, reason: .conflict(current: existing?.seq ?? 0)))
+                batch.conclude(.refused, seq: existing?.seq ?? 0)
+                return
+            }
+        }
+        if op.isDelete {
+            guard let existing else { return batch.conclude(.notFound, seq: 0) }
+            if !batch.isDryRun { try stageDelete(op, existing.firstSeq, existing.seq, origin, earlier) }
+            return batch.conclude(.deleted, seq: batch.isDryRun ? existing.seq : nextSeq - 1)
+        }
+        guard let existing else {
+            return try create(batch, at, op, origin, earlier)
+        }
+        if batch.isImport && existing.origin == origin { return batch.conclude(.duplicate, seq: existing.seq) }
+        if op.mode == .insert { return batch.conclude(.alreadySaved, seq: existing.seq) }
+        if existing.isEqual && unset.isEmpty { return batch.conclude(.unchanged, seq: existing.seq) }
+        let isChanged: Bool
+        do throws(FormatError) {
+            isChanged = try merger.merge(
+                old: existing.record, new: op.payload, schema: kinds[op.kindIndex], mode: op.mode, known: Int(op.known),
+                personal: op.isPersonal, unset: unset)
+        } catch {
+            throw .damaged(path: path, offset: 0, fault: error)
+        }
+        guard isChanged else { return batch.conclude(.unchanged, seq: existing.seq) }
+        let merged = merger.result.bytes
+        if let fault = merged.withUnsafeBytes({ mergedFault($0, kinds[op.kindIndex]) }) {
+            batch.refusals.append(Refusal(position: at, reason: .format(fault)))
+            return batch.conclude(.refused, seq: existing.seq)
+        }
+        if !batch.isDryRun {
+            try merged.withUnsafeBytes { record throws(StoreError) in
+                try stageUpdate(
+                    op, record, existing.firstSeq, existing.savedAt, existing.seq, origin, earlier)
+            }
+        }
+        batch.conclude(.updated, seq: batch.isDryRun ? existing.seq : nextSeq - 1)
+    }
+
+    /// What a merged record lacks or exceeds, or nil.
+    private func mergedFault(_ record: UnsafeRawBufferPointer, _ schema: RecordSchema) -> FormatError? {
+        guard record.count <= recordByteCountMax else { return FormatError(.tooLarge, at: 0) }
+        var reader = ByteReader(record)
+        do throws(FormatError) {
+            let present = try FieldSet(from: &reader)
+            if let missing = schema.required.subtracting(present).first {
+                return FormatError(.missingField, at: record.count, field: missing)
+            }
+            return nil
+        } catch { return error }
+    }
+
+    private func existing(_ pending: PendingOp, _ op: BatchOp) -> Existing? {
+        guard !pending.isDelete else { return nil }
+        return Existing(
+            seq: pending.seq, firstSeq: pending.firstSeq, savedAt: pending.savedAt, origin: pending.origin,
+            record: pending.payload, isEqual: isEqual(pending.payload, op.payload))
+    }
+
+    @inline(__always)
+    private mutating func create(
+        _ batch: WriteBatch, _ at: Int, _ op: BatchOp, _ origin: UInt64, _ earlier: Int?
+    ) throws(StoreError) {
+        var record = op.payload
+        if op.mode == .merge || op.mode == .fill || op.hasGuardedFields {
+            let schema = kinds[op.kindIndex]
+            if op.hasGuardedFields {
+                do throws(FormatError) {
+                    _ = try merger.merge(
+                        old: nil, new: op.payload, schema: schema, mode: .replace, known: 256, personal: false)
+                } catch { throw .damaged(path: path, offset: 0, fault: error) }
+                record = merger.result.bytes.withUnsafeBytes { batch.arena.copy($0) }
+            }
+            if schema.required.first != nil, schema.kind.highestRequired > schema.kind.keyFieldCount,
+                let fault = mergedFault(record, schema)
+            {
+                batch.refusals.append(Refusal(position: at, reason: .format(fault)))
+                return batch.conclude(.refused, seq: 0)
+            }
+        }
+        if batch.isDryRun { return batch.conclude(.created, seq: 0) }
+        try reserve(record.count + EntryWriter.headByteCountMax)
+        let seq = nextSeq
+        let base = stagingPointer
+        let schema = kinds[op.kindIndex]
+        let byteCount = EntryWriter.created(
+            at: base, seq: seq, commitFirstSeq: openBlock.unsafelyUnwrapped.firstSeq, kind: schema.kind.number,
+            origin: origin, record: record)
+        // The record lies between the head and the CRC.
+        let payload = UnsafeRawBufferPointer(start: base + (byteCount &- 4 &- record.count), count: record.count)
+        let offset = advance(byteCount, seq: seq, isPlain: true)
+        let keyOffset = op.hasGuardedFields ? Int32(1 + Int(record[0])) : op.keyOffset
+        stagedOps.append(
+            PendingOp(
+                seq: seq, firstSeq: seq, previousSeq: 0, savedAt: staged.time, origin: origin, payload: payload,
+                keyOffset: UInt32(truncatingIfNeeded: keyOffset), keyByteCount: UInt32(truncatingIfNeeded: op.keyByteCount),
+                place: Place(segment: position.segment, offset: offset, kindIndex: op.kindIndex),
+                fingerprint: op.fingerprint, kindIndex: op.kindIndex, isDelete: false, isNew: true),
+            replacing: earlier)
+        batch.conclude(.created, seq: seq)
+    }
+
+    private mutating func stageUpdate(
+        _ op: BatchOp, _ record: UnsafeRawBufferPointer, _ firstSeq: UInt64, _ savedAt: Int64, _ previousSeq: UInt64,
+        _ origin: UInt64, _ earlier: Int?
+    ) throws(StoreError) {
+        try reserve(record.count + EntryWriter.headByteCountMax)
+        let seq = nextSeq
+        let base = stagingPointer
+        let byteCount = EntryWriter.updated(
+            at: base, seq: seq, commitFirstSeq: openBlock?.firstSeq ?? seq, commitTime: staged.time, flags: 0,
+            kind: kinds[op.kindIndex].kind.number, origin: origin, firstSeq: firstSeq, savedAt: savedAt,
+            previousSeq: previousSeq, changed: merger.changed, record: record)
+        let payload = UnsafeRawBufferPointer(start: base + (byteCount - 4 - record.count), count: record.count)
+        let offset = advance(byteCount, seq: seq, isPlain: true)
+        stagedOps.append(
+            PendingOp(
+                seq: seq, firstSeq: firstSeq, previousSeq: previousSeq, savedAt: savedAt, origin: origin,
+                payload: payload, keyOffset: UInt32(1 + Int(record[0])),
+                keyByteCount: UInt32(truncatingIfNeeded: op.keyByteCount),
+                place: Place(segment: position.segment, offset: offset, kindIndex: op.kindIndex),
+                fingerprint: op.fingerprint, kindIndex: op.kindIndex, isDelete: false, isNew: false),
+            replacing: earlier)
+    }
+
+    private mutating func stageDelete(
+        _ op: BatchOp, _ firstSeq: UInt64, _ previousSeq: UInt64, _ origin: UInt64, _ earlier: Int?
+    ) throws(StoreError) {
+        let key = op.key
+        try reserve(key.count + EntryWriter.headByteCountMax)
+        let seq = nextSeq
+        let base = stagingPointer
+        let byteCount = EntryWriter.deleted(
+            at: base, seq: seq, commitFirstSeq: openBlock?.firstSeq ?? seq, kind: kinds[op.kindIndex].kind.number,
+            origin: origin, firstSeq: firstSeq, previousSeq: previousSeq, key: key)
+        let payload = UnsafeRawBufferPointer(start: base + (byteCount - 4 - key.count), count: key.count)
+        _ = advance(byteCount, seq: seq, isPlain: true)
+        stagedOps.append(
+            PendingOp(
+                seq: seq, firstSeq: firstSeq, previousSeq: previousSeq, savedAt: 0, origin: origin, payload: payload,
+                keyOffset: 0, keyByteCount: UInt32(key.count), place: .hole, fingerprint: op.fingerprint,
+                kindIndex: op.kindIndex, isDelete: true, isNew: false),
+            replacing: earlier)
+    }
+}
