@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An independent reader of Larder libraries, written from Protocol/FORMAT.md alone. Standard library only; changes nothing.
+"""An independent reader of Larder libraries, written from Protocol/FORMAT.md alone. Changes nothing.
 
     read_library.py LIBRARY            the live records in saved order, one JSON object a line
     read_library.py LIBRARY --entries  every entry of the log, one JSON object a line
@@ -58,8 +58,8 @@ class Header:
     def __init__(self, data, offset, segment, epoch):
         if len(data) - offset < 64:
             raise Bad("a header that is cut")
-        (magic, form, self.flags, n, block_epoch, block_segment, block_offset, self.block_bytes, self.stored, self.plain,
-         self.entries, synced_segment, synced_offset, zero, self.payload_crc, crc) = struct.unpack_from(
+        (magic, form, self.flags, n, block_epoch, block_segment, block_offset, self.block_bytes, self.stored,
+         self.plain, self.entries, synced_segment, synced_offset, zero, self.payload_crc, crc) = struct.unpack_from(
              "<4sBBHQIIIIIIIIQII", data, offset)
         if magic != MAGIC_BLOCK:
             raise Bad("no block begins here")
@@ -93,7 +93,8 @@ def parse_entry(data, pos, end, first, at):
     last = b.pos + length
     b.end = last - 4
     type, seq = b.u8(), first + b.varint()
-    if seq >= 1 << 64 or crc32c(struct.pack("<Q", seq), data[pos:last - 4]) != struct.unpack_from("<I", data, last - 4)[0]:
+    stored, = struct.unpack_from("<I", data, last - 4)
+    if seq >= 1 << 64 or crc32c(struct.pack("<Q", seq), data[pos:last - 4]) != stored:
         raise Bad("an entry's CRC does not match")
     return Entry(type, seq, first, at, b.rest()), last
 

@@ -194,8 +194,8 @@ class LibraryTest(unittest.TestCase):
 
     def test_a_finished_run_counts_across_a_segments_end(self):
         self.segment(block(1, 0, [DECLARED]), block(1, 4096, [[created(3, 1, "one")]], flags=1))
-        self.segment(block(2, 0, [[created(4, 2, "two")]], flags=3), block(2, 4096, [[created(5, 3, "three")]], flags=2),
-                     number=2)
+        self.segment(block(2, 0, [[created(4, 2, "two")]], flags=3),
+                     block(2, 4096, [[created(5, 3, "three")]], flags=2), number=2)
         self.assertEqual(self.names(), ["one", "two", "three"])
         self.assert_clean()
 
