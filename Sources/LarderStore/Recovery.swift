@@ -154,8 +154,8 @@ extension StoreCore {
                     return try syncedBehind(numbers, first, start) > LogPosition(segment: number, offset: UInt32(offset))
                 }
                 if header.flags & BlockHeader.continues == 0 {
-                    return try isWholeBlock(scanner, header, offset)
-                        || syncedBehind(numbers, first, start) > LogPosition(segment: number, offset: UInt32(offset))
+                    if try isWholeBlock(scanner, header, offset) { return true }
+                    return try syncedBehind(numbers, first, start) > LogPosition(segment: number, offset: UInt32(offset))
                 }
                 offset += Int(header.blockByteCount)
             }
@@ -277,6 +277,10 @@ extension StoreCore {
                 origins.openImports.insert(try reader.varint())
             case EntryType.importEnded:
                 origins.openImports.remove(try reader.varint())
+            case EntryType.recovered:
+                let from = try reader.varint()
+                let through = try reader.varint()
+                if from <= through { recoveredGaps.append(from...through) }
             case EntryType.token:
                 let origin = try reader.varint()
                 origins.lastBatch[origin] = try reader.varint()
@@ -384,15 +388,16 @@ extension StoreCore {
         do throws(SystemError) {
             try files.makeDirectory(path + "/aside")
             try copyAside(scanner, offset, report.asidePath)
+            // Last first: a crash in between leaves a log that is cut further back, never one with a hole.
+            for later in numbers[(at + 1)...].reversed() {
+                try files.rename(logPath + "/" + Segment.name(later), to: path + "/aside/" + Segment.name(later))
+                try files.syncDirectory(logPath)
+            }
+            try files.syncDirectory(path + "/aside")
             let file = try files.openForWriting(segmentPath)
             defer { files.close(file) }
             try files.truncate(file, to: offset)
             try files.sync(file)
-            for later in numbers[(at + 1)...] {
-                try files.rename(logPath + "/" + Segment.name(later), to: path + "/aside/" + Segment.name(later))
-            }
-            try files.syncDirectory(path + "/aside")
-            try files.syncDirectory(logPath)
         } catch { throw .system(error) }
     }
 

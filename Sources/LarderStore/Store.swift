@@ -49,41 +49,158 @@ public final class Store {
     private static func prepare(
         _ path: String, _ options: StoreOptions, _ files: any StoreFiles, _ now: Int64
     ) throws(StoreError) -> (Identity, FileHandle?) {
-        do throws(SystemError) {
-            let identityPath = path + "/larder"
-            let existing = try files.readWhole(identityPath)
-            if existing == nil {
-                guard options.creates, !options.isReadOnly else { throw StoreOpening.noLibrary }
-                if let names = try files.list(path), names.contains("log") { throw StoreOpening.noIdentity }
-                try files.makeDirectory(path)
+        let identityPath = path + "/larder"
+        let existing = try system { () throws(SystemError) in try files.readWhole(identityPath) }
+        if existing == nil {
+            guard options.creates, !options.isReadOnly else { throw .noLibrary(path: path) }
+            let names = try system { () throws(SystemError) in try files.list(path + "/log") }
+            if let names, names.contains(where: { Segment.number(ofName: $0) != nil }) {
+                throw .notALibrary(path: path, reason: "it has a log but no file `larder` that says whose it is")
             }
-            var lock: FileHandle?
-            if !options.isReadOnly {
-                lock = try files.lock(path + "/lock")
-                if lock == nil {
-                    let text = try files.readWhole(path + "/lock") ?? []
-                    let digits = text.prefix { $0 >= 0x30 && $0 <= 0x39 }
-                    throw StoreOpening.locked(Int(String(decoding: digits, as: UTF8.self)))
-                }
-            }
+            try system { () throws(SystemError) in try files.makeDirectory(path) }
+        }
+        let lock = options.isReadOnly ? nil : try takeLock(path, files)
+        do throws(StoreError) {
             // Another process may have made it before the lock was taken.
-            if let bytes = try existing ?? files.readWhole(identityPath) {
-                return (try StoreOpening.identity(bytes, path), lock)
-            }
+            let made = try system { () throws(SystemError) in try files.readWhole(identityPath) }
+            if let bytes = made ?? existing { return (try Identity(bytes, path: path), lock) }
             var generator = SystemRandomNumberGenerator()
             let identity = Identity(now: now, using: &generator)
-            try files.makeDirectory(path + "/log")
-            try files.replaceWhole(identityPath, with: identity.encoded)
-            try files.syncDirectory(directory(of: path))
+            try system { () throws(SystemError) in
+                try files.makeDirectory(path + "/log")
+                try files.replaceWhole(identityPath, with: identity.encoded)
+                try files.syncDirectory(directory(of: path))
+            }
             return (identity, lock)
-        } catch let error as StoreOpening {
-            throw error.storeError(path)
-        } catch let error as SystemError {
-            throw .system(error)
-        } catch let error as StoreError {
-            throw error
         } catch {
-            throw .notALibrary(path: path, reason: "\(error)")
+            if let lock { files.close(lock) }
+            throw error
         }
     }
+
+    private static func takeLock(_ path: String, _ files: any StoreFiles) throws(StoreError) -> FileHandle {
+        if let lock = try system({ () throws(SystemError) in try files.lock(path + "/lock") }) { return lock }
+        let text = try system { () throws(SystemError) in try files.readWhole(path + "/lock") } ?? []
+        let digits = text.prefix { $0 >= 0x30 && $0 <= 0x39 }
+        throw .locked(path: path, holder: Int(String(decoding: digits, as: UTF8.self)))
+    }
+}
+
+// MARK: What is there
+
+extension Store {
+    public var path: String { core.path }
+    public var identity: Identity { core.identity }
+    public var epoch: UInt64 { core.identity.epoch }
+    /// Seq of the last entry that is durable and visible.
+    public var lastSeq: UInt64 { core.publishedSeq }
+    /// The oldest seq from which every change is still there.
+    public var floor: UInt64 { core.floor }
+    public var report: RecoveryReport { core.report }
+    /// Why nothing can be written any more, or nil.
+    public var failure: String? { core.failure }
+    /// errno of the failed call, or 0.
+    public var failureCode: Int32 { core.failureCode }
+    public var kinds: [Kind] { core.kinds.schemas.map(\.kind) }
+    public var origins: [Origin] { core.origins.origins }
+    public var segmentCount: Int { core.segments.count }
+    public var logByteCount: Int { core.segments.reduce(0) { $0 + $1.byteCount } }
+    /// Raised whenever something became visible.
+    public var generation: UInt64 { core.generation }
+
+    public func kind(_ number: Int) -> Kind? { core.kinds.index(number).map { core.kinds[$0].kind } }
+    public func schema(_ number: Int) -> RecordSchema? { core.kinds.index(number).map { core.kinds[$0] } }
+    /// Live records by kind number; kind 0 asks for all kinds that have any.
+    public func counts(kind: Int) -> [(kind: Int, count: Int)] { core.counts(kind: kind) }
+
+    /// - Throws: `damaged`, when what lies at the key's place is not its record.
+    public func get(kind: Int, key: UnsafeRawBufferPointer) throws(StoreError) -> GetResult {
+        try core.get(kind: kind, key: key)
+    }
+
+    /// Goes on with a page; `show` is called once for each record, in saved order.
+    public func page(_ cursor: inout PageCursor, _ show: (StoredRecord) -> Void) throws(StoreError) -> PageStep {
+        try core.page(&cursor, show)
+    }
+
+    /// Takes in what a `ColdRead` brought. Its failure, if any, is for the caller to report.
+    public func supply(_ result: ColdResult) { core.reader.supply(result) }
+}
+
+// MARK: Writing
+
+extension Store {
+    /// Checks an operation and puts it with the batch; a bad one is refused there.
+    @inline(__always)
+    public func add(_ operation: WriteOperation, to batch: WriteBatch) { core.add(operation, to: batch) }
+
+    /// Finds what is there of a batch's keys. After a cold read was supplied call `keep(for:)`, then this again.
+    public func resolve(_ batch: WriteBatch) throws(StoreError) -> Resolution { try core.resolve(batch) }
+
+    /// Holds what a cold read brought for the batch that asked for it.
+    public func keep(for batch: WriteBatch) throws(StoreError) { try core.keep(for: batch) }
+
+    /// Decides a resolved batch and puts its changes into the open block.
+    public func stage(_ batch: WriteBatch, now: Int64) throws(StoreError) -> Staged { try core.stage(batch, now: now) }
+
+    /// Bytes staged and not handed out yet.
+    public var stagedByteCount: Int { core.stagedByteCount }
+    public var hasStaged: Bool { core.openBlock != nil || !core.staged.blocks.isEmpty }
+    public var isCommitting: Bool { core.inFlight != nil }
+
+    /// Closes what is staged and hands it out; nil when there is nothing, or a commit is under way.
+    public func takeCommit() -> CommitJob? { core.takeCommit() }
+
+    /// Takes in what a commit job came to: on success its changes become visible, in one step; on failure nothing can
+    /// be written any more, and every commit not finished has failed.
+    public func finish(_ failure: SystemError?) { core.finish(failure) }
+
+    /// Number of the newest commit that answers may wait for.
+    public var lastFinishedCommit: UInt64 { (core.inFlight?.number ?? core.staged.number) - 1 }
+
+    public func beginClear(kind: Int, programName: String) -> Bool { core.beginClear(kind: kind, programName: programName) }
+    public func stepClear(now: Int64) throws(StoreError) -> ClearStep { try core.stepClear(now: now) }
+    public var isClearing: Bool { core.clear != nil }
+}
+
+// MARK: The stream
+
+extension Store {
+    /// A cursor behind `seq`. With a snapshot, up to `snapshotSeq` only what is current is given.
+    public func cursor(after seq: UInt64, snapshotSeq: UInt64 = 0) -> LogCursor {
+        LogCursor(seq: seq, snapshotSeq: snapshotSeq)
+    }
+
+    public func check(epoch: UInt64, seq: UInt64) -> CursorCheck { core.check(epoch: epoch, seq: seq) }
+
+    /// Gathers entries for a subscriber; the runs are borrowed until the next call of the store.
+    public func stream(
+        _ cursor: inout LogCursor, _ filter: EntryFilter, byteBudget: Int, into runs: inout [EventRun]
+    ) throws(StoreError) -> StreamStep {
+        try core.stream(&cursor, filter, byteBudget: byteBudget, into: &runs)
+    }
+}
+
+// MARK: Imports
+
+extension Store {
+    /// The origin of an import, declared in the log if need be.
+    ///
+    /// - Returns: its number, the last durable batch, whether it goes on; nil when there is no room (`Staged.full`).
+    public func beginImport(
+        programName: String, source: String, token: String, now: Int64
+    ) throws(StoreError) -> (origin: UInt64, lastBatch: UInt64, isResumed: Bool)? {
+        try core.beginImport(programName: programName, source: source, token: token, now: now)
+    }
+
+    /// Notes the end of an import; the seq of its entry, nil when there is no room.
+    public func endImport(origin: UInt64, outcome: UInt8, counts: [UInt64], now: Int64) throws(StoreError) -> UInt64? {
+        try core.endImport(origin: origin, outcome: outcome, counts: counts, now: now)
+    }
+
+    public func isOpenImport(_ origin: UInt64) -> Bool { core.origins.openImports.contains(origin) }
+    public func origin(_ number: UInt64) -> Origin? { core.origins.origin(number) }
+    public func originNumber(name: String) -> UInt64? { core.origins.number(name: name, token: "") }
+    /// The number of the commit being staged: what was staged last waits for it.
+    public var stagedCommit: UInt64 { core.staged.number }
 }

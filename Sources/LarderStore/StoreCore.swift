@@ -103,6 +103,8 @@ struct StoreCore: ~Copyable {
     var merger = RecordMerger()
 
     var report = RecoveryReport()
+    /// Spans of seqs that no entry has, from recoveries.
+    var recoveredGaps: [ClosedRange<UInt64>] = []
 
     init(files: any StoreFiles, path: String, options: StoreOptions, identity: Identity) {
         self.files = files
@@ -128,6 +130,54 @@ struct StoreCore: ~Copyable {
     mutating func declare(_ kind: Kind) {
         guard kinds.declare(kind) else { return }
         while liveCounts.count < kinds.schemas.count { liveCounts.append(0) }
+    }
+
+    /// Writes what a library must have before it is served: the kinds that it lacks, and what recovery has to say.
+    mutating func begin(now: Int64) throws(StoreError) {
+        try system { () throws(SystemError) in try syncSurvivors() }
+        var entries: [(UInt8, [UInt8])] = []
+        if report.gapThrough > 0 {
+            var writer = ByteWriter()
+            writer.varint(report.gapFrom)
+            writer.varint(report.gapThrough)
+            entries.append((EntryType.recovered, writer.bytes))
+            recoveredGaps.append(report.gapFrom...report.gapThrough)
+        }
+        for kind in options.kinds {
+            if let index = kinds.index(kind.number), kinds[index].kind.version >= kind.version { continue }
+            entries.append((EntryType.kind, kind.encoded))
+        }
+        guard !entries.isEmpty else { return }
+        let byteCount = entries.reduce(0) { $0 + $1.1.count + EntryWriter.headByteCountMax }
+        _ = try makeRoom(byteCount, isRun: false, now: now)
+        for (type, body) in entries { try stageOther(type, body) }
+        guard let job = takeCommit() else { return }
+        let failure = job.run()
+        finish(failure)
+        if let failure { throw .system(failure) }
+        for kind in options.kinds { declare(kind) }
+    }
+
+    /// What was read may not have been durable yet.
+    private func syncSurvivors() throws(SystemError) {
+        if let last = segments.last {
+            let file = try files.openForWriting(last.path)
+            defer { files.close(file) }
+            try files.truncate(file, to: last.byteCount)
+            try files.sync(file)
+        }
+        try files.syncDirectory(logPath)
+    }
+
+    mutating func closeFiles() {
+        if let writeHandle { files.close(writeHandle) }
+        for handle in retiredHandles { files.close(handle) }
+        for segment in segments {
+            if let handle = segment.readHandle { files.close(handle) }
+            segment.readHandle = nil
+        }
+        writeHandle = nil
+        retiredHandles = []
     }
 
     // MARK: Index changes, in the order of the log

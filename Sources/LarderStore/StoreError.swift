@@ -53,3 +53,9 @@ extension StoreError: CustomStringConvertible {
         }
     }
 }
+
+/// Runs file calls and says their failure as the store's.
+@inline(__always)
+func system<R>(_ body: () throws(SystemError) -> R) throws(StoreError) -> R {
+    do throws(SystemError) { return try body() } catch { throw .system(error) }
+}

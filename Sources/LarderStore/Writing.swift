@@ -311,10 +311,8 @@ extension StoreCore {
             return batch.conclude(.refused, seq: existing.seq)
         }
         if !batch.isDryRun {
-            try merged.withUnsafeBytes { record throws(StoreError) in
-                try stageUpdate(
-                    op, record, existing.firstSeq, existing.savedAt, existing.seq, origin, earlier)
-            }
+            let record = merged.withUnsafeBytes { batch.arena.copy($0) }
+            try stageUpdate(op, record, existing.firstSeq, existing.savedAt, existing.seq, origin, earlier)
         }
         batch.conclude(.updated, seq: batch.isDryRun ? existing.seq : nextSeq - 1)
     }
