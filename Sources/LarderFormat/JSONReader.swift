@@ -274,7 +274,8 @@ public struct JSONReader {
             found.take(base[at] &- 0x30, isFraction: false)
             at += 1
         }
-        if at == whole || (base[whole] == 0x30 && at - whole > 1) { throw badNumber(at) }
+        if at == whole { throw badNumber(at) }
+        if base[whole] == 0x30 && at - whole > 1 { throw fault(.badNumber, at: start) }
         if at < end, base[at] == 0x2E {
             found.isInteger = false
             at += 1

@@ -55,7 +55,7 @@ extension Kind {
                 number: number, name: name, version: version, keyFieldCount: key.count, fields: fields,
                 labelFields: labels)
         } catch {
-            let place = fields.firstIndex { $0.number == error.field }.map { "fields[\($0)]" } ?? ""
+            let place = fields.lastIndex { $0.number == error.field }.map { "fields[\($0)]" } ?? ""
             throw KindFileError(place, Kind.fault(error.field, fields, keyFieldCount: key.count, number, version))
         }
     }
@@ -64,7 +64,7 @@ extension Kind {
     private static func fault(
         _ number: Int, _ fields: [Field], keyFieldCount: Int, _ kindNumber: Int, _ version: Int
     ) -> String {
-        guard let index = fields.firstIndex(where: { $0.number == number }) else {
+        guard let index = fields.lastIndex(where: { $0.number == number }) else {
             return kindNumber < 1 || version < 1
                 ? "number and version count from 1" : "a declaration that contradicts itself"
         }
