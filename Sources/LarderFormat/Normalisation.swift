@@ -9,6 +9,13 @@ public func isNFC(_ utf8: UnsafeRawBufferPointer) -> Bool {
     return text.unicodeScalars.elementsEqual(text._nfc)
 }
 
+/// Well-formed text in normalisation form C.
+func normalised(_ utf8: UnsafeRawBufferPointer) -> String {
+    var scalars = String.UnicodeScalarView()
+    for scalar in String(decoding: utf8, as: UTF8.self)._nfc { scalars.append(scalar) }
+    return String(scalars)
+}
+
 /// Whether two well-formed texts are equal once both are in normalisation form C.
 public func areCanonicallyEqual(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
     // Swift's String equality is canonical equivalence.
