@@ -1,0 +1,157 @@
+// The operations of a WRITE, read where they lie.
+
+import LarderFormat
+
+/// What an operation does with a record whose key is there already.
+public enum WriteMode: UInt8, CaseIterable, Sendable {
+    /// Of a delete.
+    case none = 0
+    /// It is `already_saved`.
+    case insert = 1
+    /// The record becomes what was sent; fields above *known* are kept.
+    case replace = 2
+    /// Fields present overwrite, others stay.
+    case merge = 3
+    /// Only fields that are absent are set.
+    case fill = 4
+}
+
+/// Options of an operation; bits.
+@frozen
+public struct OperationOptions: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt8
+    @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// Personal fields change too.
+    public static let personal = OperationOptions(rawValue: 1)
+    /// Only if the current entry has this seq.
+    public static let ifSeq = OperationOptions(rawValue: 2)
+    /// Only unless a record has the same value in an indexed field.
+    public static let unlessExists = OperationOptions(rawValue: 4)
+    /// Fields become absent (merge).
+    public static let unset = OperationOptions(rawValue: 8)
+    @usableFromInline static let all: UInt8 = 15
+}
+
+/// One save or delete, borrowed from the body of a WRITE.
+///
+///     u8 1 save, 2 delete · u8 mode · u8 options · varint kind · varint known
+///     [varint if_seq] [varint unless_exists] [varint count, varint field*count] · bytes record or key
+@frozen
+public struct Operation {
+    /// The fewest bytes one takes: five fields of one byte and an empty payload.
+    public static let byteCountMin = 6
+
+    public var isDelete: Bool
+    public var mode: WriteMode
+    public var options: OperationOptions
+    /// Not checked against the library's kinds.
+    public var kind: Int
+    /// The highest field number that the client knows of the kind; 0 of a delete.
+    public var known: Int
+    /// With option `ifSeq`: the current entry's seq, 0 for "must not exist". Else 0.
+    public var ifSeq: UInt64
+    /// With option `unlessExists`: an indexed field. Else 0.
+    public var unlessExists: Int
+    /// With option `unset`: the fields' numbers as varints, already checked. Else empty.
+    public var unsetFields: UnsafeRawBufferPointer
+    /// The record of a save, the key of a delete. Not validated.
+    public var payload: UnsafeRawBufferPointer
+
+    /// The numbers in `unsetFields`, as an array.
+    public var unsetFieldNumbers: [Int] {
+        var reader = ByteReader(unsetFields)
+        var numbers: [Int] = []
+        while let number = try? reader.number() { numbers.append(number) }
+        return numbers
+    }
+
+    /// Reads one, wholly checked but for its payload. An error's offset is that of the field at fault.
+    @inlinable
+    public init(from reader: inout ByteReader) throws(FormatError) {
+        let at = reader.offset
+        guard reader.remaining >= Operation.byteCountMin else { throw FormatError(.truncated, at: at) }
+        let action = reader.base.load(fromByteOffset: at, as: UInt8.self)
+        let mode = reader.base.load(fromByteOffset: at &+ 1, as: UInt8.self)
+        let options = reader.base.load(fromByteOffset: at &+ 2, as: UInt8.self)
+        guard action == 1 || action == 2 else { throw FormatError(.outOfRange, at: at) }
+        isDelete = action == 2
+        guard let mode = WriteMode(rawValue: mode), isDelete == (mode == .none) else {
+            throw FormatError(.outOfRange, at: at &+ 1)
+        }
+        self.mode = mode
+        self.options = OperationOptions(rawValue: options)
+        guard options & ~OperationOptions.all == 0 else { throw FormatError(.badStructure, at: at &+ 2) }
+        reader.offset = at &+ 3
+        kind = try reader.number()
+        let knownAt = reader.offset
+        known = try reader.number()
+        guard !isDelete || known == 0 else { throw FormatError(.outOfRange, at: knownAt) }
+        ifSeq = 0
+        unlessExists = 0
+        unsetFields = UnsafeRawBufferPointer(start: nil, count: 0)
+        if options & ~OperationOptions.personal.rawValue != 0 {
+            if isDelete && options & ~(OperationOptions.personal.rawValue | OperationOptions.ifSeq.rawValue) != 0
+                || mode != .merge && self.options.contains(.unset)
+            {
+                throw FormatError(.badStructure, at: at &+ 2)
+            }
+            if self.options.contains(.ifSeq) { ifSeq = try reader.varint() }
+            if self.options.contains(.unlessExists) { unlessExists = try reader.number() }
+            if self.options.contains(.unset) { unsetFields = try Operation.skipNumbers(&reader) }
+        }
+        payload = try reader.bytes()
+    }
+
+    /// A varint count and that many varints: the bytes of the latter.
+    @usableFromInline
+    static func skipNumbers(_ reader: inout ByteReader) throws(FormatError) -> UnsafeRawBufferPointer {
+        let count = try reader.count(ofAtLeast: 1)
+        let start = reader.offset
+        for _ in 0..<count { _ = try reader.number() }
+        return UnsafeRawBufferPointer(start: reader.base + start, count: reader.offset - start)
+    }
+}
+
+/// Iterates over the operations of a WRITE without allocating. The body outlives it, unchanged.
+///
+///     var operations = try OperationReader(body: body)
+///     while let operation = try operations.next() { … }
+@frozen
+public struct OperationReader {
+    public let header: WriteHeader
+    @usableFromInline var reader: ByteReader
+    @usableFromInline var left: Int
+
+    @inlinable
+    public init(body: UnsafeRawBufferPointer) throws(FormatError) {
+        var reader = ByteReader(body)
+        header = try WriteHeader(from: &reader)
+        left = header.operationCount
+        self.reader = reader
+    }
+
+    /// Operations that are still to come.
+    @inlinable public var remainingCount: Int { left }
+    /// Position of the next operation in the batch, from 0.
+    @inlinable public var position: Int { header.operationCount &- left }
+
+    /// The next operation, or nil when all were read and nothing is behind them.
+    @inlinable
+    public mutating func next() throws(FormatError) -> Operation? {
+        guard left > 0 else {
+            try reader.expectEnd()
+            return nil
+        }
+        let operation = try Operation(from: &reader)
+        left &-= 1
+        return operation
+    }
+
+    /// Walks the rest without moving on, so that a batch is refused before any of it is staged.
+    @inlinable
+    public func check() throws(FormatError) {
+        var copy = self
+        while try copy.next() != nil {}
+    }
+}
