@@ -32,13 +32,13 @@ public struct ImportBegun: WireMessage {
     public static var type: MessageType { .importBegun }
 
     /// For the WRITEs of this import.
-    public var origin: Int
+    public var origin: UInt64
     /// The highest batch number that is durable; 0: none.
     public var lastBatch: UInt64
     /// The token was known and had not ended.
     public var isResumed: Bool
 
-    public init(origin: Int, lastBatch: UInt64 = 0, isResumed: Bool = false) {
+    public init(origin: UInt64, lastBatch: UInt64 = 0, isResumed: Bool = false) {
         self.origin = origin
         self.lastBatch = lastBatch
         self.isResumed = isResumed
@@ -51,7 +51,7 @@ public struct ImportBegun: WireMessage {
     }
 
     public init(from reader: inout ByteReader) throws(FormatError) {
-        origin = try reader.number()
+        origin = try reader.varint()
         lastBatch = try reader.varint()
         isResumed = try reader.flags(1) == 1
         try reader.expectEnd()

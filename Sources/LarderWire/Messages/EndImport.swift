@@ -43,11 +43,11 @@ public struct ImportCounts: Hashable, Sendable {
 public struct EndImport: WireMessage {
     public static var type: MessageType { .endImport }
 
-    public var origin: Int
+    public var origin: UInt64
     public var outcome: ImportOutcome
     public var counts: ImportCounts
 
-    public init(origin: Int, outcome: ImportOutcome, counts: ImportCounts) {
+    public init(origin: UInt64, outcome: ImportOutcome, counts: ImportCounts) {
         self.origin = origin
         self.outcome = outcome
         self.counts = counts
@@ -60,7 +60,7 @@ public struct EndImport: WireMessage {
     }
 
     public init(from reader: inout ByteReader) throws(FormatError) {
-        origin = try reader.number()
+        origin = try reader.varint()
         outcome = try reader.choice(ImportOutcome.self)
         counts = try ImportCounts(from: &reader)
         try reader.expectEnd()

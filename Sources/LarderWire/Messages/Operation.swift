@@ -2,20 +2,6 @@
 
 import LarderFormat
 
-/// What an operation does with a record whose key is there already.
-public enum WriteMode: UInt8, CaseIterable, Sendable {
-    /// Of a delete.
-    case none = 0
-    /// It is `already_saved`.
-    case insert = 1
-    /// The record becomes what was sent; fields above *known* are kept.
-    case replace = 2
-    /// Fields present overwrite, others stay.
-    case merge = 3
-    /// Only fields that are absent are set.
-    case fill = 4
-}
-
 /// Options of an operation; bits.
 @frozen
 public struct OperationOptions: OptionSet, Hashable, Sendable {
@@ -42,8 +28,8 @@ public struct Operation {
     /// The fewest bytes one takes: five fields of one byte and an empty payload.
     public static let byteCountMin = 6
 
-    public var isDelete: Bool
-    public var mode: WriteMode
+    /// How a save meets an existing key; nil of a delete.
+    public var mode: SaveMode?
     public var options: OperationOptions
     /// Not checked against the library's kinds.
     public var kind: Int
@@ -57,6 +43,8 @@ public struct Operation {
     public var unsetFields: UnsafeRawBufferPointer
     /// The record of a save, the key of a delete. Not validated.
     public var payload: UnsafeRawBufferPointer
+
+    @inlinable public var isDelete: Bool { mode == nil }
 
     /// The numbers in `unsetFields`, as an array.
     public var unsetFieldNumbers: [Int] {
@@ -75,11 +63,9 @@ public struct Operation {
         let mode = reader.base.load(fromByteOffset: at &+ 1, as: UInt8.self)
         let options = reader.base.load(fromByteOffset: at &+ 2, as: UInt8.self)
         guard action == 1 || action == 2 else { throw FormatError(.outOfRange, at: at) }
-        isDelete = action == 2
-        guard let mode = WriteMode(rawValue: mode), isDelete == (mode == .none) else {
-            throw FormatError(.outOfRange, at: at &+ 1)
-        }
-        self.mode = mode
+        let isDelete = action == 2
+        self.mode = SaveMode(rawValue: mode)
+        guard isDelete ? mode == 0 : self.mode != nil else { throw FormatError(.outOfRange, at: at &+ 1) }
         self.options = OperationOptions(rawValue: options)
         guard options & ~OperationOptions.all == 0 else { throw FormatError(.badStructure, at: at &+ 2) }
         reader.offset = at &+ 3
@@ -92,7 +78,7 @@ public struct Operation {
         unsetFields = UnsafeRawBufferPointer(start: nil, count: 0)
         if options & ~OperationOptions.personal.rawValue != 0 {
             if isDelete && options & ~(OperationOptions.personal.rawValue | OperationOptions.ifSeq.rawValue) != 0
-                || mode != .merge && self.options.contains(.unset)
+                || self.mode != .merge && self.options.contains(.unset)
             {
                 throw FormatError(.badStructure, at: at &+ 2)
             }

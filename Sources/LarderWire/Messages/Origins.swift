@@ -7,11 +7,11 @@ public struct Origins: WireMessage {
     public static let limitRange = 1...10_000
 
     /// Only numbers above it.
-    public var after: Int
+    public var after: UInt64
     /// 1 … 10,000.
     public var limit: Int
 
-    public init(after: Int = 0, limit: Int = 1_000) {
+    public init(after: UInt64 = 0, limit: Int = 1_000) {
         self.after = after
         self.limit = limit
     }
@@ -22,7 +22,7 @@ public struct Origins: WireMessage {
     }
 
     public init(from reader: inout ByteReader) throws(FormatError) {
-        after = try reader.number()
+        after = try reader.varint()
         let at = reader.offset
         limit = try reader.varint(atMost: Origins.limitRange.upperBound)
         guard limit > 0 else { throw FormatError(.outOfRange, at: at) }
@@ -35,14 +35,14 @@ public struct OriginList: WireMessage {
 
     /// Who made changes, in which import.
     public struct Origin: Hashable, Sendable {
-        public var number: Int
+        public var number: UInt64
         public var name: String
         /// The import's, or empty.
         public var token: String
         /// When it was first seen, ms.
         public var time: Int64
 
-        public init(number: Int, name: String, token: String, time: Int64) {
+        public init(number: UInt64, name: String, token: String, time: Int64) {
             self.number = number
             self.name = name
             self.token = token
@@ -67,7 +67,7 @@ public struct OriginList: WireMessage {
     public init(from reader: inout ByteReader) throws(FormatError) {
         origins = try reader.list(ofAtLeast: 4) { (reader: inout ByteReader) throws(FormatError) in
             Origin(
-                number: try reader.number(), name: try reader.text(), token: try reader.text(),
+                number: try reader.varint(), name: try reader.text(), token: try reader.text(),
                 time: try reader.svarint())
         }
         try reader.expectEnd()

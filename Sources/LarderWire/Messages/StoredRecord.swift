@@ -20,10 +20,10 @@ public struct StoredRecordHeader: Hashable, Sendable {
     /// When the current entry was committed, ms.
     public var changedAt: Int64
     /// Of the current entry.
-    public var origin: Int
+    public var origin: UInt64
 
     @inlinable
-    public init(kind: Int, seq: UInt64, firstSeq: UInt64, savedAt: Int64, changedAt: Int64, origin: Int) {
+    public init(kind: Int, seq: UInt64, firstSeq: UInt64, savedAt: Int64, changedAt: Int64, origin: UInt64) {
         self.kind = kind
         self.seq = seq
         self.firstSeq = firstSeq
@@ -37,7 +37,7 @@ public struct StoredRecordHeader: Hashable, Sendable {
     public func byteCount(recordByteCount: Int) -> Int {
         var count = varintByteCount(UInt64(bitPattern: Int64(kind))) &+ varintByteCount(seq)
         count = count &+ varintByteCount(firstSeq) &+ varintByteCount(zigzag(savedAt))
-        count = count &+ varintByteCount(zigzag(changedAt)) &+ varintByteCount(UInt64(bitPattern: Int64(origin)))
+        count = count &+ varintByteCount(zigzag(changedAt)) &+ varintByteCount(origin)
         return count &+ varintByteCount(UInt64(bitPattern: Int64(recordByteCount)))
     }
 
@@ -49,7 +49,7 @@ public struct StoredRecordHeader: Hashable, Sendable {
         writer.varint(firstSeq)
         writer.varint(zigzag(savedAt))
         writer.varint(zigzag(changedAt))
-        writer.varint(UInt64(bitPattern: Int64(origin)))
+        writer.varint(origin)
         writer.varint(UInt64(bitPattern: Int64(recordByteCount)))
     }
 
@@ -72,7 +72,7 @@ public struct StoredRecordHeader: Hashable, Sendable {
         firstSeq = try reader.varint()
         savedAt = try reader.svarint()
         changedAt = try reader.svarint()
-        origin = try reader.number()
+        origin = try reader.varint()
     }
 }
 

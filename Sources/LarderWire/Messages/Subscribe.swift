@@ -82,7 +82,7 @@ public struct Subscribe: WireMessage {
     /// Empty: all. Of entries without a kind nothing is filtered.
     public var kinds: [Int]
     /// An origin whose entries are left out, or 0.
-    public var exceptOrigin: Int
+    public var exceptOrigin: UInt64
     /// With a deleted entry also the last record (draft 1: `unsupported`).
     public var wantsLastRecord: Bool
     /// Empty (draft 1: else `unsupported`).
@@ -91,7 +91,7 @@ public struct Subscribe: WireMessage {
     public var credit: UInt64
 
     public init(
-        _ start: Start, types: EntryTypes = [.downloaded, .deleted], kinds: [Int] = [], exceptOrigin: Int = 0,
+        _ start: Start, types: EntryTypes = [.downloaded, .deleted], kinds: [Int] = [], exceptOrigin: UInt64 = 0,
         wantsLastRecord: Bool = false, condition: String = "", credit: UInt64
     ) {
         self.start = start
@@ -138,7 +138,7 @@ public struct Subscribe: WireMessage {
         }
         types = EntryTypes(rawValue: UInt8(truncatingIfNeeded: try reader.bits(EntryTypes.all)))
         kinds = try reader.numbers()
-        exceptOrigin = try reader.number()
+        exceptOrigin = try reader.varint()
         wantsLastRecord = try reader.flags(1) == 1
         condition = try reader.text()
         credit = try reader.varint()

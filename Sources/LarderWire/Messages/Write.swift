@@ -25,14 +25,14 @@ public struct WriteHeader: Equatable, Sendable {
 
     public var flags: WriteFlags
     /// From IMPORT_BEGUN, or 0: the client's own.
-    public var origin: Int
+    public var origin: UInt64
     /// 0, or the batch's number in its import, ascending from 1.
     public var batch: UInt64
     /// Operations that follow, 1 or more.
     public var operationCount: Int
 
     @inlinable
-    public init(flags: WriteFlags = [], origin: Int = 0, batch: UInt64 = 0, operationCount: Int) {
+    public init(flags: WriteFlags = [], origin: UInt64 = 0, batch: UInt64 = 0, operationCount: Int) {
         self.flags = flags
         self.origin = origin
         self.batch = batch
@@ -50,7 +50,7 @@ public struct WriteHeader: Equatable, Sendable {
     @inlinable
     public init(from reader: inout ByteReader) throws(FormatError) {
         flags = WriteFlags(rawValue: try reader.flags(WriteFlags.all))
-        origin = try reader.number()
+        origin = try reader.varint()
         batch = try reader.varint()
         let at = reader.offset
         operationCount = try reader.count(ofAtLeast: Operation.byteCountMin)
