@@ -127,10 +127,7 @@ public struct Session: Sendable {
         switch type {
         case .credit: return taken.serial(of: id) == 0 ? .handle(.credit) : .ignore
         case .cancel: return (taken.serial(of: id) ?? 0) != 0 ? .handle(.cancel) : .ignore
-        case .pong:
-            guard isPingOpen, id == lastPingId else { return .ignore }
-            isPingOpen = false
-            return .handle(.pong)
+        case .pong: return receivedPong(id)
         case .ready:
             guard id == 0 else { return .refuse(.badMessage) }
             guard isRegistered else { return .refuse(.wrongState) }
@@ -153,13 +150,20 @@ public struct Session: Sendable {
         return .handle(type)
     }
 
+    private mutating func receivedPong(_ id: UInt32) -> FrameAction {
+        guard isPingOpen, id == lastPingId else { return .ignore }
+        isPingOpen = false
+        return .handle(.pong)
+    }
+
     private mutating func receivedDraining(_ header: FrameHeader) -> FrameAction {
         guard let type = header.messageType, type.isClients else { return .refuse(.unknownMessage) }
         switch type {
         case .credit: return taken.serial(of: header.id) == 0 ? .handle(.credit) : .ignore
         case .cancel: return (taken.serial(of: header.id) ?? 0) != 0 ? .handle(.cancel) : .ignore
-        case .pong, .goodbye: return .ignore
-        case .ready: return .ignore
+        case .pong: return receivedPong(header.id)
+        case .goodbye: return .ignore
+        case .ready: return .refuse(.wrongState)
         default: break
         }
         guard header.id != 0 else {
@@ -303,8 +307,8 @@ public struct Session: Sendable {
         let name = type?.name ?? "it"
         switch type {
         case .register where isRegistered: return "REGISTER comes at most once"
-        case .ready: return "READY needs REGISTER before it"
         case .hello: return "HELLO comes first and once"
+        case .ready where state == .open: return "READY needs REGISTER before it"
         default:
             return state == .draining ? "\(name) after GOODBYE" : "\(name) before HELLO"
         }
