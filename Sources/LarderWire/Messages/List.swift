@@ -81,3 +81,32 @@ public struct Page: WireMessage {
         try reader.expectEnd()
     }
 }
+
+/// Iterates over the records of a PAGE without allocating. The body outlives it, unchanged.
+public struct PageReader {
+    public let isEnd: Bool
+    /// For the next page, borrowed.
+    public let token: UnsafeRawBufferPointer
+    public let recordCount: Int
+    private var reader: ByteReader
+    private var left: Int
+
+    public init(body: UnsafeRawBufferPointer) throws(FormatError) {
+        var reader = ByteReader(body)
+        isEnd = try reader.flags(1) == 1
+        token = try reader.bytes()
+        recordCount = try reader.count(ofAtLeast: StoredRecordView.byteCountMin)
+        left = recordCount
+        self.reader = reader
+    }
+
+    /// The next record, or nil when all were read and nothing is behind them.
+    public mutating func next() throws(FormatError) -> StoredRecordView? {
+        guard left > 0 else {
+            try reader.expectEnd()
+            return nil
+        }
+        left -= 1
+        return try StoredRecordView(from: &reader)
+    }
+}

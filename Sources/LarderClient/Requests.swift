@@ -1,0 +1,146 @@
+// The requests, one method each. All wait for the answer; all throw ClientError.
+
+import LarderFormat
+import LarderWire
+
+extension LarderClient {
+    // MARK: Reading
+
+    /// The record of that key, or nil.
+    public func get(kind: Int, key: [UInt8]) throws(ClientError) -> StoredRecord? {
+        do throws(ClientError) { return try ask(Get(kind: kind, key: key), RecordReply.self).stored } catch {
+            if error.number == .notFound { return nil }
+            throw error
+        }
+    }
+
+    /// One page of records in saved order.
+    public func list(_ list: List) throws(ClientError) -> Page { try ask(list, Page.self) }
+
+    /// Every record of a kind in saved order, page by page, as it lies in the page. Return false to stop.
+    ///
+    /// - Parameters:
+    ///   - kind: 0: all.
+    ///   - handle: may not use this client. The record is borrowed until it returns.
+    public func forEachRecord(
+        kind: Int = 0, isReverse: Bool = false, pageLimit: Int = 10_000, _ handle: (StoredRecordView) -> Bool
+    ) throws(ClientError) {
+        var token: [UInt8] = []
+        while true {
+            let list = List(kind: kind, isReverse: isReverse, limit: pageLimit, token: token)
+            let next: [UInt8]? = try request(list) { (frame) throws(ClientError) in
+                do throws(FormatError) {
+                    var page = try PageReader(body: frame.body)
+                    while let record = try page.next() {
+                        if !handle(record) { return nil }
+                    }
+                    return page.isEnd ? nil : Array(page.token)
+                } catch {
+                    throw self.connection.violation("PAGE: \(error)")
+                }
+            }
+            guard let next else { return }
+            token = next
+        }
+    }
+
+    /// How many records there are, kind by kind.
+    ///
+    /// - Parameter kind: 0: all.
+    public func count(kind: Int = 0) throws(ClientError) -> [KindCount] {
+        try ask(Count(kind: kind), Counted.self).counts
+    }
+
+    public func kinds() throws(ClientError) -> [Kind] { try ask(Kinds(), KindList.self).kinds }
+
+    public func origins(after: UInt64 = 0, limit: Int = 1_000) throws(ClientError) -> [OriginList.Origin] {
+        try ask(Origins(after: after, limit: limit), OriginList.self).origins
+    }
+
+    public func status() throws(ClientError) -> StatusIs { try ask(Status(), StatusIs.self) }
+
+    public func ping(_ bytes: [UInt8] = []) throws(ClientError) {
+        let pong = try ask(Ping(bytes), Pong.self)
+        guard pong.bytes == bytes else { throw connection.violation("PONG with other bytes than PING's") }
+    }
+
+    // MARK: Writing
+
+    /// Sends what the builder holds, resets it, and waits until it is durable. For much, see `BulkWriter`.
+    public func write(
+        _ builder: inout WriteBuilder, flags: WriteFlags = [], origin: UInt64 = 0, batch: UInt64 = 0
+    ) throws(ClientError) -> Written {
+        let id = takeId()
+        let frame = builder.finish(id: id, flags: flags, origin: origin, batch: batch)
+        try connection.send(frame, until: requestDeadline)
+        builder.reset()
+        return try answer(to: .write, id: id) { (frame) throws(ClientError) in
+            try LarderClient.decode(Written.self, frame, self.connection)
+        }
+    }
+
+    public func beginImport(source: String, token: String = "") throws(ClientError) -> ImportBegun {
+        try ask(BeginImport(source: source, token: token), ImportBegun.self)
+    }
+
+    /// - Returns: the seq of the entry.
+    @discardableResult
+    public func endImport(
+        origin: UInt64, outcome: ImportOutcome, counts: ImportCounts
+    ) throws(ClientError) -> UInt64 {
+        try ask(EndImport(origin: origin, outcome: outcome, counts: counts), ImportEnded.self).seq
+    }
+
+    /// Deletes every record of a kind; all or none.
+    ///
+    /// - Parameters:
+    ///   - kind: 0: all.
+    ///   - progress: how far it is, now and then. May not use this client.
+    public func clear(
+        kind: Int, progress: (Progress) -> Void = { _ in }
+    ) throws(ClientError) -> Cleared {
+        try request(Clear(kind: kind)) { (frame) throws(ClientError) in
+            guard frame.header.messageType == .progress else {
+                throw self.connection.violation("type \(frame.header.type) within CLEAR")
+            }
+            progress(try LarderClient.decode(Progress.self, frame, self.connection))
+        } _: { (frame) throws(ClientError) in
+            try LarderClient.decode(Cleared.self, frame, self.connection)
+        }
+    }
+
+    // MARK: Plugins and the host
+
+    public func register(_ register: Register) throws(ClientError) -> Registered {
+        try ask(register, Registered.self)
+    }
+
+    /// A plugin that the host started says so within 10 s.
+    public func ready() throws(ClientError) { try connection.send(Ready(), id: 0, until: requestDeadline) }
+
+    /// - Returns: the plugin's state.
+    public func plugin(_ name: String, _ action: Plugin.Action) throws(ClientError) -> String {
+        try ask(Plugin(name: name, action: action), PluginDone.self).state
+    }
+
+    /// Asks a transient host to stop; another throws `not_permitted`.
+    public func giveWay() throws(ClientError) { _ = try ask(GiveWay(), GivingWay.self) }
+
+    /// Says GOODBYE, waits until the host has sent what it owes, and closes. What it owes to others is dropped.
+    public func goodbye(_ number: ErrorNumber? = nil, reason: String = "") throws(ClientError) {
+        guard !connection.isClosed else { return }
+        let deadline = requestDeadline
+        defer { connection.close() }
+        try connection.send(Goodbye(number, reason: reason), id: 0, until: deadline)
+        while hostGoodbye == nil {
+            do throws(ClientError) {
+                guard try receive(until: deadline, { _ in true }) != nil else {
+                    throw ClientError.timedOut(operation: "GOODBYE")
+                }
+            } catch {
+                if hostGoodbye != nil || error == .connectionLost { return }
+                throw error
+            }
+        }
+    }
+}
