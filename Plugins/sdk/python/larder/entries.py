@@ -38,6 +38,8 @@ def read_frame(data: bytes, offset: int, limit: int, first_seq: int, verify: boo
 
     With `verify` its CRC is checked. Raises `DecodeError` at the entry's start: `truncated`, `corrupt`.
     """
+    if offset >= limit:
+        raise DecodeError("truncated", offset, "an entry is needed")
     length, at = read_varint(data, offset)
     end = at + length
     if length < 6 or length > ENTRY_BYTES_MAX:
@@ -45,9 +47,10 @@ def read_frame(data: bytes, offset: int, limit: int, first_seq: int, verify: boo
     if end > limit:
         raise DecodeError("truncated", offset, f"an entry of {length} bytes, {limit - at} are left")
     kind = data[at]
-    difference, body = read_varint(data, at + 1)
-    if body > end - 4:
-        raise DecodeError("corrupt", offset, f"an entry of {length} bytes is too short")
+    difference = data[at + 1]
+    body = at + 2
+    if difference >= 0x80:
+        difference, body = read_varint(data[:end - 4], at + 1)
     seq = first_seq + difference
     if seq > U64_MAX:
         raise DecodeError("corrupt", offset, "a seq above 64 bits")

@@ -6,7 +6,7 @@ from typing import Any, Dict, Mapping, Optional
 
 from .codec import Reader, Writer
 from .entries import ENDED_COUNTS, WRITTEN_COUNTS, read_runs
-from .errors import EncodeError
+from .errors import DecodeError, EncodeError
 from .layouts import (BYTES, EMPTY_BYTES, EMPTY_TEXT, SVARINT, TEXT, U32, U64, U8, VARINT, ZERO, Counts, Declaration,
                       ListOf, Rest, Struct, When, among, flags, sized, within)
 
@@ -162,6 +162,13 @@ _MESSAGES = (
 #: All messages by number, and by name. The host's GOODBYE (91) goes by GOODBYE_HOST.
 BY_NUMBER: Dict[int, Message] = {message.number: message for message in _MESSAGES}
 BY_NAME: Dict[str, Message] = {message.name: message for message in _MESSAGES}
+
+
+def check_request_id(number: int, request_id: int) -> None:
+    """Raises `bad_frame` at the header's id when a request has the id 0."""
+    message = BY_NUMBER.get(number)
+    if request_id == 0 and message is not None and message.role == REQUEST:
+        raise DecodeError("bad_frame", 8, f"{message.name} with the request id 0")
 
 
 def message_named(name: str) -> Message:
