@@ -92,6 +92,9 @@ extension StoreCore {
         return .good
     }
 
+    /// Runs that one call gives at most, but for one.
+    static let runCountMax = 500
+
     /// Gathers entries for a subscriber until they come to `byteBudget` bytes.
     ///
     /// At least one entry is given when one is wanted, however large. Bounded work: the call also ends after passing
@@ -109,7 +112,7 @@ extension StoreCore {
                 cursor.seq = lost.through
                 return .lost(after: lost.after, through: lost.through)
             }
-            guard budget > 0 && passed < 4_194_304 else { return .more }
+            guard budget > 0 && passed < 4_194_304 && runs.count < Self.runCountMax else { return .more }
             let end = Int(commit.end)
             let bytes: UnsafeRawBufferPointer
             var isVerified = true
@@ -178,7 +181,7 @@ extension StoreCore {
         let isWhole = commit.isPlain && filter.passesPlain && cursor.seq >= cursor.snapshotSeq && !isVerified
         let offset = cursor.offset
         var taken = 0
-        while at < bytes.count && taken < budget {
+        while at < bytes.count && taken < budget && runs.count < Self.runCountMax {
             var head = ByteReader(base: base, offset: at, end: bytes.count)
             guard let length = try? head.varint(), length <= UInt64(head.remaining) else { break }
             let next = head.offset &+ Int(length)

@@ -247,3 +247,10 @@ public final class WriteBatch {
         counts[outcome] += 1
     }
 }
+
+extension WriteBatch {
+    /// The origin that the last batch named, 0 for the program's own.
+    public var originForHost: UInt64 { origin }
+    /// Every operation is a delete: a failure is then `failed_to_delete`.
+    public var isOnlyDeletes: Bool { !ops.isEmpty && ops.allSatisfy { $0.isDelete } }
+}

@@ -1,0 +1,291 @@
+// The host: one loop thread that owns the library and everything about it.
+
+import CLarder
+import Glibc
+import LarderFormat
+import LarderLoop
+import LarderStore
+import LarderWire
+
+/// A running host. Made, run and ended on one thread.
+public final class Host {
+    let options: HostOptions
+    let loop: Loop
+    let store: Store
+    let worker: WorkerThread
+    private var listener: Listener?
+    private var signals: [SignalWatcher] = []
+    private var endOfTurn: LoopPhase?
+    private var spin: LoopPhase?
+    private var ticker: Timer?
+    private var connections: [ObjectIdentifier: Connection] = [:]
+    private var lastConnectionNumber: UInt64 = 0
+    let startedAt: Int64
+    private var idleSince: UInt64 = 0
+    private var exitCode: Int32 = 0
+
+    // What the pieces of the host share. Their own files say more.
+    var waiting: [WaitingReply] = []
+    var roomWaiters: [Connection] = []
+    var touched: [Connection] = []
+    var turnWaiters: [Connection] = []
+    var servesAll = false
+    var scratch = FrameScratch()
+    var lastSyncNanoseconds: UInt64 = 0
+    var coldReadCount = 0
+    var clearTask: ClearTask?
+    var wantsClearStep = false
+    var isClearReading = false
+    private(set) var isStopping = false
+    private var stopDeadline: UInt64 = 0
+    private var isTearingDown = false
+
+    static let pageByteCount = 262_144
+    static let pageByteCountMax = 2_097_152
+    private static let stopMilliseconds: UInt64 = 5_000
+
+    /// Opens the library, takes the socket. Nothing is served before `run`.
+    public init(options: HostOptions) throws(HostError) {
+        self.options = options
+        do throws(LoopError) {
+            loop = try Loop()
+            worker = try WorkerThread(loop: loop, name: "larder-commit")
+        } catch { throw .loop(error) }
+        startedAt = Host.wallClock()
+        var storeOptions = options.store
+        if storeOptions.kinds.isEmpty { storeOptions.kinds = ShippedKinds.all }
+        do throws(StoreError) {
+            store = try Store(path: options.library, options: storeOptions, files: options.files, now: startedAt)
+        } catch {
+            worker.close()
+            loop.run()
+            loop.close()
+            throw .store(error)
+        }
+        do throws(HostError) { try listen() } catch {
+            store.close()
+            worker.close()
+            loop.run()
+            loop.close()
+            throw error
+        }
+    }
+
+    // MARK: Running
+
+    /// Serves until it is stopped by a signal, by GIVE_WAY, or by being idle. Returns the exit code.
+    public func run() -> Int32 {
+        do throws(LoopError) {
+            endOfTurn = try LoopPhase(loop: loop, place: .check) { [unowned self] in turnEnds() }
+            try endOfTurn?.start()
+            spin = try LoopPhase(loop: loop, place: .idle) {}
+            for number in [SIGTERM, SIGINT] {
+                let watcher = try SignalWatcher(loop: loop) { [unowned self] _ in stop(reason: "it was told to") }
+                try watcher.start(number)
+                signals.append(watcher)
+            }
+            ticker = try Timer(loop: loop) { [unowned self] in tick() }
+            try ticker?.start(afterMilliseconds: 250, repeatMilliseconds: 250)
+        } catch {
+            options.log("the event loop could not be set up: \(error)")
+            return 1
+        }
+        idleSince = loop.now
+        reportRecovery()
+        options.onReady?()
+        loop.run()
+        store.close()
+        loop.close()
+        return exitCode
+    }
+
+    private func reportRecovery() {
+        let report = store.report
+        if report.cutByteCount > 0 {
+            options.log(
+                "\(report.cutByteCount) bytes at the end of the log were unfinished; they were put into \(report.asidePath)")
+        }
+        for span in report.lostSpans {
+            options.log(
+                "entries \(span.after + 1) to \(span.through) are damaged (segment \(span.segment), offset \(span.offset)); the rest is served")
+        }
+    }
+
+    /// Monotonic milliseconds.
+    var now: Int64 { Int64(loop.now) }
+    func wallClock() -> Int64 { Host.wallClock() }
+
+    static func wallClock() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+    }
+
+    // MARK: Turns
+
+    /// After all reads of a turn: commit, then send what subscribers can take.
+    private func turnEnds() {
+        if wantsClearStep { stepClear() }
+        commitStaged()
+        if servesAll {
+            servesAll = false
+            turnWaiters = []
+            for connection in connections.values where !connection.subscriptions.isEmpty { serve(connection) }
+        } else if !turnWaiters.isEmpty {
+            let waiters = turnWaiters
+            turnWaiters = []
+            for connection in waiters where !connection.isClosed { serve(connection) }
+        }
+        // The loop must not sleep while there is work.
+        if wantsClearStep || servesAll || !turnWaiters.isEmpty { wakeNextTurn() } else { spin?.stop() }
+    }
+
+    func wakeNextTurn() { try? spin?.start() }
+
+    /// Has a connection's subscriptions served at the end of this turn.
+    func wantsAnotherTurn(_ connection: Connection) {
+        if !turnWaiters.contains(where: { $0 === connection }) { turnWaiters.append(connection) }
+        wakeNextTurn()
+    }
+
+    private func tick() {
+        for connection in connections.values {
+            while let request = connection.session.expiredRequest(now: now) {
+                guard connection.session.end(request) else { break }
+                connection.send(
+                    ErrorReply(.deadlineExceeded, message: "no answer within the deadline; its work may still be done"),
+                    id: request.id)
+            }
+            connection.flush()
+            if !connection.subscriptions.isEmpty { serve(connection) }
+        }
+        if options.isTransient && connections.isEmpty && !isStopping {
+            if loop.now &- idleSince >= UInt64(max(options.idleMilliseconds, 0)) { stop(reason: "it was idle") }
+        }
+        if isStopping && loop.now >= stopDeadline { closeAll() }
+    }
+
+    // MARK: Connections
+
+    private func listen() throws(HostError) {
+        let path = options.socket
+        guard path.utf8.count < 108 else {
+            throw .badSocket(path: path, reason: "a socket's path has at most 107 bytes; --socket gives another")
+        }
+        let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+        do throws(SystemError) { try options.files.makeDirectory(directory) } catch {
+            throw .badSocket(path: path, reason: "\(error)")
+        }
+        if isAnswered(path) { throw .socketInUse(path: path) }
+        // Whatever is there is left from a host that is gone: the library's lock is ours.
+        unlink(path)
+        do throws(LoopError) {
+            listener = try Listener(
+                loop: loop, path: path, onConnection: { [unowned self] stream in accepted(stream) },
+                onError: { [unowned self] error in options.log("a connection could not be accepted: \(error)") })
+        } catch { throw .badSocket(path: path, reason: "\(error)") }
+    }
+
+    /// Whether a process accepts connections at this path.
+    private func isAnswered(_ path: String) -> Bool {
+        let fd = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        guard fd >= 0 else { return false }
+        defer { Glibc.close(fd) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        return withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(fd, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+            }
+        }
+    }
+
+    private func accepted(_ stream: Stream) {
+        guard !isStopping, let peer = try? stream.peerCredentials, peer.userID == geteuid() || peer.userID == 0 else {
+            options.log("a connection of another user was refused")
+            return stream.close()
+        }
+        adopt(stream, pluginName: "", processID: peer.processID)
+    }
+
+    func adopt(_ stream: Stream, pluginName: String, processID: Int32) {
+        lastConnectionNumber += 1
+        let connection = Connection(host: self, stream: stream, number: lastConnectionNumber)
+        connection.pluginName = pluginName
+        connection.processID = processID
+        connections[ObjectIdentifier(connection)] = connection
+        connection.start()
+    }
+
+    func connectionCloses(_ connection: Connection) {
+        connections[ObjectIdentifier(connection)] = nil
+        roomWaiters.removeAll { $0 === connection }
+        turnWaiters.removeAll { $0 === connection }
+        if connections.isEmpty { idleSince = loop.now }
+        pluginConnectionLost(connection)
+        finishStop()
+    }
+
+    var allConnections: [Connection] { connections.values.sorted { $0.number < $1.number } }
+
+    /// Whether a connection sends large batches, so that its memory is kept.
+    func isBulk(_ connection: Connection) -> Bool { store.isOpenImport(connection.batch.originForHost) }
+
+    func finishIfDrained(_ connection: Connection) {
+        guard connection.session.isDrained, !connection.isClosed else { return }
+        connection.send(HostGoodbye(), id: 0)
+        connection.closeWhenWritten()
+    }
+
+    /// True if the request can still be stopped. What was staged cannot.
+    func cancel(_ request: OpenRequest, of connection: Connection) -> Bool {
+        if waiting.contains(where: { $0.connection === connection && $0.request == request }) { return false }
+        if let task = clearTask, task.connection === connection, task.request == request { return false }
+        for subscription in connection.subscriptions { subscription.syncs.removeAll { $0.request == request } }
+        return true
+    }
+
+    // MARK: The end
+
+    /// No new work; what is owed is finished, then the host ends.
+    public func stop(reason: String) {
+        guard !isStopping else { return }
+        isStopping = true
+        options.log("stopping: \(reason)")
+        stopDeadline = loop.now &+ Host.stopMilliseconds
+        unlink(options.socket)
+        listener?.close()
+        stopPlugins()
+        for connection in allConnections {
+            switch connection.session.stop() {
+            case .drain:
+                for subscription in connection.subscriptions { remove(subscription, of: connection) }
+                finishIfDrained(connection)
+            case .close: connection.close()
+            case .nothing: finishIfDrained(connection)
+            }
+        }
+        finishStop()
+    }
+
+    private func closeAll() {
+        for connection in allConnections { connection.close() }
+    }
+
+    /// Ends the loop once nothing is under way.
+    func finishStop() {
+        guard isStopping, !isTearingDown, connections.isEmpty, clearTask == nil, coldReadCount == 0 else { return }
+        guard !store.isCommitting, pluginsAreStopped else { return }
+        if store.hasStaged, store.failure == nil {
+            if let job = store.takeCommit() { store.finish(job.run()) }
+        }
+        isTearingDown = true
+        for watcher in signals { watcher.close() }
+        ticker?.close()
+        endOfTurn?.close()
+        spin?.close()
+        worker.close()
+        closePlugins()
+    }
+}

@@ -1,0 +1,245 @@
+// Writes: a batch is decided at once where it can be, and its answer waits for the commit that it depends on.
+
+import LarderFormat
+import LarderLoop
+import LarderStore
+import LarderWire
+
+extension Connection {
+    func write(_ id: UInt32, _ body: UnsafeRawBufferPointer) throws(FormatError) {
+        var operations = try OperationReader(body: body)
+        let header = operations.header
+        if let refusal = refusal(of: header) { return send(refusal, id: id) }
+        if !hasParsedBatch {
+            batch.begin(
+                origin: header.origin, programName: name, batchNumber: header.batch,
+                isDryRun: header.flags.contains(.dryRun))
+            while let operation = try operations.next() { add(operation) }
+        }
+        decide(id, header)
+    }
+
+    private func refusal(of header: WriteHeader) -> ErrorReply? {
+        if header.flags.contains(.atomic) { return ErrorReply(.unsupported, message: "atomic batches are not in this draft") }
+        if header.origin != 0, !host.store.isOpenImport(header.origin) {
+            return ErrorReply(.unknownOrigin, message: "origin \(header.origin) is no import that is under way")
+        }
+        if header.batch != 0 && header.origin == 0 {
+            return ErrorReply(.badMessage, message: "WRITE: only batches of an import have numbers")
+        }
+        return nil
+    }
+
+    @inline(__always)
+    private func add(_ operation: Operation) {
+        var write = WriteOperation(
+            isDelete: operation.isDelete, mode: operation.mode ?? .merge, kind: operation.kind, known: operation.known,
+            payload: operation.payload)
+        if !operation.options.isEmpty {
+            write.isPersonal = operation.options.contains(.personal)
+            if operation.options.contains(.ifSeq) { write.ifSeq = operation.ifSeq }
+            if operation.options.contains(.unset) { write.unset = FieldSet(operation.unsetFieldNumbers) }
+        }
+        host.store.add(write, to: batch)
+    }
+
+    /// Resolves and stages the batch, or pauses the connection until that can go on.
+    private func decide(_ id: UInt32, _ header: WriteHeader) {
+        do throws(StoreError) {
+            while true {
+                if case .cold(let read) = try host.store.resolve(batch) {
+                    hold()
+                    host.read(read) { [weak self] in self?.hasRead() }
+                    return
+                }
+                switch try host.store.stage(batch, now: host.wallClock()) {
+                case .stale: continue
+                case .full:
+                    if host.commitNow() { continue }
+                    hold()
+                    host.waitsForRoom(self)
+                    return
+                case .clearing:
+                    hold()
+                    host.waitsForRoom(self)
+                    return
+                case .tooLarge:
+                    hasParsedBatch = false
+                    send(
+                        ErrorReply(
+                            .batchTooLarge,
+                            message: "the result would be over \(batchResultByteCountMax) bytes; send smaller batches"),
+                        id: id)
+                case .staged(let commit):
+                    hasParsedBatch = false
+                    answer(id, header, commit: commit)
+                }
+                release()
+                return
+            }
+        } catch {
+            hasParsedBatch = false
+            send(host.writeFailure(error, isDelete: batch.isOnlyDeletes), id: id)
+            release()
+        }
+    }
+
+    /// The frame waits at the front of the input, and the batch points into it.
+    private func hold() {
+        hasParsedBatch = true
+        pause()
+    }
+
+    private func release() { if isPaused { consumePausedFrame() } }
+
+    private func hasRead() {
+        guard !isClosed else { return }
+        do throws(StoreError) { try host.store.keep(for: batch) } catch {
+            // Resolving meets the same damage, and reports it.
+        }
+        retry()
+    }
+
+    /// Goes on with the frame that waits.
+    func retry() {
+        guard !isClosed, let (header, body) = pausedFrame else { return }
+        resume(header, body)
+        if !isPaused { process() }
+        host.finishIfDrained(self)
+    }
+
+    private func resume(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) {
+        switch header.messageType {
+        case .write:
+            if let write = try? OperationReader(body: body).header { decide(header.id, write) }
+        case .beginImport:
+            if let message = try? BeginImport(body: body) { begin(header.id, message) }
+        case .endImport:
+            if let message = try? EndImport(body: body) { end(header.id, message) }
+        default: consumePausedFrame()
+        }
+    }
+
+    private func answer(_ id: UInt32, _ header: WriteHeader, commit: UInt64) {
+        var counts = WriteCounts()
+        counts.created = batch.counts[.created]
+        counts.updated = batch.counts[.updated]
+        counts.unchanged = batch.counts[.unchanged]
+        counts.duplicate = batch.counts[.duplicate]
+        counts.alreadySaved = batch.counts[.alreadySaved]
+        counts.notFound = batch.counts[.notFound]
+        counts.deleted = batch.counts[.deleted]
+        counts.refused = batch.counts[.refused]
+        var results: [Written.Result]?
+        if header.flags.contains(.results) {
+            results = batch.outcomes.indices.map { at in
+                Written.Result(
+                    WriteOutcome(rawValue: batch.outcomes[at].rawValue) ?? .refused, seq: batch.seqs[at],
+                    key: batch.madeKey(at: at) ?? [])
+            }
+        }
+        let written = Written(
+            seq: batch.lastSeq, counts: counts,
+            refusals: batch.refusals.sorted { $0.position < $1.position }.map { refusal(of: $0) }, results: results)
+        reply(written, id: id, commit: commit, isDelete: batch.isOnlyDeletes)
+    }
+
+    /// Sends a reply once a commit is durable; 0: now.
+    func reply<M: WireMessage>(_ message: M, id: UInt32, commit: UInt64, isDelete: Bool = false) {
+        if commit == 0 { return send(message, id: id) }
+        let request = session.begin(id, now: host.now)
+        host.waits(
+            WaitingReply(
+                commit: commit, connection: self, request: request, frame: message.framed(id: id), isDelete: isDelete))
+    }
+
+    private func refusal(of refusal: Refusal) -> Written.Refusal {
+        switch refusal.reason {
+        case .unknownKind(let kind):
+            return Written.Refusal(
+                position: refusal.position, .unknownKind, reason: "the library has no kind \(kind)")
+        case .conflict(let current):
+            return Written.Refusal(
+                position: refusal.position, .conflict, reason: "the current entry's seq is \(current)")
+        case .badKey(let error):
+            return Written.Refusal(
+                position: refusal.position, .badKey, field: error.field, offset: error.offset, reason: "\(error)")
+        case .format(let error):
+            return Written.Refusal(
+                position: refusal.position, ErrorNumber(forRecord: error.code), field: error.field,
+                offset: error.offset, reason: "\(error)")
+        }
+    }
+
+    // MARK: Imports
+
+    func beginImport(_ id: UInt32, _ body: UnsafeRawBufferPointer) throws(FormatError) {
+        begin(id, try BeginImport(body: body))
+    }
+
+    func endImport(_ id: UInt32, _ body: UnsafeRawBufferPointer) throws(FormatError) {
+        end(id, try EndImport(body: body))
+    }
+
+    private func begin(_ id: UInt32, _ message: BeginImport) {
+        stageOrWait(id) { () throws(StoreError) in
+            guard
+                let begun = try host.store.beginImport(
+                    programName: name, source: message.source, token: message.token, now: host.wallClock())
+            else { return false }
+            reply(
+                ImportBegun(origin: begun.origin, lastBatch: begun.lastBatch, isResumed: begun.isResumed), id: id,
+                commit: host.store.hasStaged ? host.store.stagedCommit : 0)
+            return true
+        }
+    }
+
+    private func end(_ id: UInt32, _ message: EndImport) {
+        guard host.store.isOpenImport(message.origin) else {
+            send(ErrorReply(.unknownOrigin, message: "origin \(message.origin) is no import that is under way"), id: id)
+            return release()
+        }
+        let counts = message.counts
+        let values = [
+            counts.read, counts.created, counts.updated, counts.unchanged, counts.duplicate, counts.alreadySaved,
+            counts.skipped, counts.refused,
+        ].map { UInt64(clamping: $0) }
+        stageOrWait(id) { () throws(StoreError) in
+            guard
+                let seq = try host.store.endImport(
+                    origin: message.origin, outcome: message.outcome.rawValue, counts: values, now: host.wallClock())
+            else { return false }
+            reply(ImportEnded(seq: seq), id: id, commit: host.store.stagedCommit)
+            return true
+        }
+    }
+
+    /// Runs `stage`; where it has no room, the frame waits.
+    private func stageOrWait(_ id: UInt32, _ stage: () throws(StoreError) -> Bool) {
+        do throws(StoreError) {
+            while true {
+                if try stage() { break }
+                if !host.store.isClearing && host.commitNow() { continue }
+                pause()
+                host.waitsForRoom(self)
+                return
+            }
+        } catch {
+            send(host.writeFailure(error, isDelete: false), id: id)
+        }
+        release()
+    }
+
+    // MARK: Clear
+
+    func clear(_ id: UInt32, _ message: Clear) {
+        guard message.kind == 0 || host.store.kind(message.kind) != nil else {
+            return send(unknownKind(message.kind), id: id)
+        }
+        if let failure = host.store.failure { return send(host.failedToDelete(failure), id: id) }
+        guard host.store.beginClear(kind: message.kind, programName: name) else {
+            return send(ErrorReply(.busy, message: "a clear is running"), id: id)
+        }
+        host.startClear(for: self, session.begin(id, now: host.now))
+    }
+}
