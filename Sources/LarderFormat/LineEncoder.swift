@@ -126,7 +126,8 @@ public struct LineEncoder: ~Copyable {
             return try read(line)
         } catch {
             let code = error.code == .badUnicode ? "bad-unicode" : "bad-json"
-            return .refused(LineRefusal(code, "\(error)"))
+            // The line's own number is the caller's to add.
+            return .refused(LineRefusal(code, "\(error.reason), at column \(error.column)"))
         }
     }
 
