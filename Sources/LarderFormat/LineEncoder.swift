@@ -22,6 +22,16 @@ public struct LineEncoder: ~Copyable {
         /// Encoded, by index in `rules`.
         var presets: [(rule: Int, encoded: [UInt8])] = []
         let hasFieldNamedKind: Bool
+        let required: FieldSet
+        let labels: FieldSet
+
+        init(_ kind: Kind) {
+            self.kind = kind
+            rules = kind.fields.map { LineRule($0, kind) }
+            hasFieldNamedKind = kind.field(named: "kind") != nil
+            required = FieldSet(rules.filter(\.isRequired).map(\.number))
+            labels = FieldSet(kind.labelFields)
+        }
     }
 
     /// What the members of a line came to.
@@ -61,11 +71,7 @@ public struct LineEncoder: ~Copyable {
     public init(
         kinds: [Kind], defaultKind: String? = nil, presets: [(field: String, text: String)] = []
     ) throws(RecordTextError) {
-        schemas = kinds.map { kind in
-            Schema(
-                kind: kind, rules: kind.fields.map { LineRule($0, kind) },
-                hasFieldNamedKind: kind.field(named: "kind") != nil)
-        }
+        schemas = kinds.map { Schema($0) }
         defaultSchema = defaultKind.flatMap { name in kinds.firstIndex { $0.name == name } }
         nameOfKind = names.add("kind")
         if let defaultKind, defaultSchema == nil { throw RecordTextError("", "no kind is named \(defaultKind)") }
@@ -334,7 +340,11 @@ public struct LineEncoder: ~Copyable {
         return .record(kind: schemas[schema].kind.number)
     }
 
+    /// Why the line has too little for a record, or nil.
     private mutating func missing(_ schema: Int) -> LineRefusal? {
+        let lacksRequired = !schemas[schema].required.subtracting(fields.present).isEmpty
+        let hasLabel = schemas[schema].labels.isEmpty || !schemas[schema].labels.intersection(fields.present).isEmpty
+        if !lacksRequired && hasLabel { return nil }
         let kind = schemas[schema].kind
         if kind.keyIsOneUUID && !fields.present.contains(1) {
             var writer = ByteWriter()
@@ -346,8 +356,7 @@ public struct LineEncoder: ~Copyable {
             let isBad = rule.isKey && rule.type == .identifier
             return LineRefusal((isBad ? "bad-" : "missing-") + rule.name, field: rule.name, "\(rule.name) is missing")
         }
-        guard let first = kind.labelFields.first, let name = kind.field(first)?.name else { return nil }
-        if kind.labelFields.contains(where: { fields.present.contains($0) }) { return nil }
+        guard !hasLabel, let name = kind.labelFields.first.flatMap(kind.field)?.name else { return nil }
         return LineRefusal("missing-" + name, field: name, "nothing to call it: \(name) and the like are missing")
     }
 }
