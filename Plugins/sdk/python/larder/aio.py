@@ -272,7 +272,8 @@ class AsyncClient(asyncio.Protocol):
     async def close(self, error: int = 0, reason: str = "") -> None:
         """Says goodbye and closes."""
         if not self.is_closed:
-            self._session.notice("GOODBYE", {"error": error, "reason": reason})
+            if not self.is_leaving:  # after the host's there is none of ours
+                self._session.notice("GOODBYE", {"error": error, "reason": reason})
             self._flush()
             self._end(ConnectionLost("the client was closed"))
         await asyncio.shield(self._gone)
@@ -293,7 +294,7 @@ class AsyncSubscription:
                 while not state.has_frames:
                     if state.failure is not None:
                         raise state.failure
-                    if state.ended or (client.is_closed and client.is_leaving):
+                    if state.ended or client.is_leaving:
                         return
                     if client._failure is not None:
                         raise client._failure

@@ -277,7 +277,8 @@ class Client:
         if self.is_closed:
             return
         try:
-            self._session.notice("GOODBYE", {"error": error, "reason": reason})
+            if not self.is_leaving:  # after the host's there is none of ours
+                self._session.notice("GOODBYE", {"error": error, "reason": reason})
             self._flush()
             while self._session.outgoing:
                 self._pump(wait=True)
@@ -325,14 +326,13 @@ class Subscription:
         while not state.has_frames:
             if state.failure is not None:
                 raise state.failure
-            if state.ended or client.stopping:
+            if state.ended or client.stopping or client.is_leaving:
                 return False
             try:
                 client._pump(wait=True, stoppable=True)
             except ConnectionLost:
                 if not client.is_leaving:
                     raise
-                state.ended = True
         return True
 
     @property

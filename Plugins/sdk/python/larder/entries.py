@@ -142,8 +142,8 @@ def _flags(reader: Reader, mask: int) -> int:
 def _difference(reader: Reader, seq: int) -> int:
     at = reader.offset
     difference = reader.varint()
-    if difference > seq:
-        raise DecodeError("corrupt", at, "a difference that leads below seq 0")
+    if difference and difference >= seq:
+        raise DecodeError("corrupt", at, "a difference that leads below seq 1")
     return difference
 
 
