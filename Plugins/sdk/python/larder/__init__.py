@@ -4,13 +4,14 @@
 them (`kinds`, `records`, `keys`, `entries`, `blocks`, `frames`, `messages`) needs no connection.
 """
 
-from .client import Client, ImportSession, Subscription, connect
+from .client import Client, Subscription, connect
 from .dates import PartialDate
 from .errors import (AlreadySaved, BadKey, BadRecord, Busy, Cancelled, CapabilityUnsupported, Conflict, ConnectionLost,
                      Corrupt, CursorExpired, DeadlineExceeded, DecodeError, EncodeError, FailedToDelete, FailedToSave,
                      LarderError, NotFound, NotPermitted, ShuttingDown, StoreFull, UnknownKind, UnknownOrigin, Unsupported,
                      VersionUnsupported)
 from .events import Event
+from .importing import ImportSession
 from .kinds import Field, Kind
 from .plugin import Plugin
 from .records import decode_record, encode_record, record_from_json, record_to_json

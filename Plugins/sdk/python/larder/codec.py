@@ -7,10 +7,15 @@ from typing import Tuple
 from .errors import DecodeError, EncodeError
 from .varint import put_svarint, put_varint, read_svarint, read_varint
 
+Octets = bytes  # the classes below have a method of that name
+
 
 def read_text(data: bytes, offset: int) -> Tuple[str, int]:
     """Reads a text: a varint byte count, then well-formed UTF-8 without U+0000."""
-    count, start = read_varint(data, offset)
+    if offset < len(data) and data[offset] < 0x80:  # the common case, without a call
+        count, start = data[offset], offset + 1
+    else:
+        count, start = read_varint(data, offset)
     end = start + count
     if end > len(data):
         raise DecodeError("truncated", offset, f"a text of {count} bytes, {len(data) - start} are left")
@@ -20,7 +25,7 @@ def read_text(data: bytes, offset: int) -> Tuple[str, int]:
 def decode_utf8(data: bytes, offset: int) -> str:
     """The text of some bytes. Raises `bad_text` at `offset`, where the text's value begins."""
     try:
-        text = data.decode("utf-8")
+        text = str(data, "utf-8")
     except UnicodeDecodeError as error:
         raise DecodeError("bad_text", offset, f"not UTF-8: {error.reason}") from None
     if "\0" in text:
@@ -54,7 +59,7 @@ class Reader:
 
     __slots__ = ("data", "offset")
 
-    def __init__(self, data: bytes, offset: int = 0) -> None:
+    def __init__(self, data: Octets, offset: int = 0) -> None:
         self.data = data
         self.offset = offset
 
@@ -93,11 +98,11 @@ class Reader:
         value, self.offset = read_text(self.data, self.offset)
         return value
 
-    def bytes(self) -> bytes:
+    def bytes(self) -> Octets:
         value, self.offset = read_bytes(self.data, self.offset)
         return value
 
-    def take(self, count: int) -> bytes:
+    def take(self, count: int) -> Octets:
         """Exactly `count` bytes."""
         end = self.offset + count
         if end > len(self.data):
@@ -106,7 +111,7 @@ class Reader:
         self.offset = end
         return value
 
-    def rest(self) -> bytes:
+    def rest(self) -> Octets:
         """Everything to the end."""
         return self.take(self.left)
 
@@ -165,16 +170,16 @@ class Writer:
     def text(self, value: str) -> "Writer":
         return self.bytes(encode_utf8(value))
 
-    def bytes(self, value: bytes) -> "Writer":
+    def bytes(self, value: Octets) -> "Writer":
         put_varint(self.out, len(value))
         self.out += value
         return self
 
-    def raw(self, value: bytes) -> "Writer":
+    def raw(self, value: Octets) -> "Writer":
         """Appends bytes as they are."""
         self.out += value
         return self
 
-    def done(self) -> bytes:
+    def done(self) -> Octets:
         """What was written."""
-        return bytes(self.out)
+        return Octets(self.out)

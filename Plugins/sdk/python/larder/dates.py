@@ -65,11 +65,11 @@ class PartialDate:
         return cls(int(match[1]), int(match[2] or 0), int(match[3] or 0))
 
     @classmethod
-    def unpack(cls, packed: int) -> Tuple[int, int, int]:
-        """Year, month and day of the packed value, unchecked."""
+    def unpack(cls, packed: int) -> "PartialDate":
+        """From the value that is stored. Raises `EncodeError` when it is no date."""
         rest, day = divmod(packed, 32)
         year, month = divmod(rest, 13)
-        return year, month, day
+        return cls(year, month, day)
 
     @property
     def packed(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, Deque, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import Any, Deque, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from .crc32c import is_native
 from .entries import CREATED, ENTRY_NAMES, KIND, Frame, Run, decode_body, read_frame, read_runs
@@ -61,9 +61,24 @@ class Event:
             self._body = decode_body(self._frame, self._data, self.time) if self._frame else {}
         return self._body
 
+    def _created(self) -> Optional[Tuple[int, int]]:
+        """Of a created entry whose body was not decoded: kind number, and where the record begins."""
+        frame = self._frame
+        if self._body is not None or frame is None or frame.type != CREATED:
+            return None
+        data, at = self._data, frame.body
+        if data[at] < 0x80 and data[at + 1] < 0x80 and at + 2 <= frame.end - 4:
+            return data[at], at + 2
+        kind, at = read_varint(data, at)
+        _, at = read_varint(data, at)
+        return (kind, at) if at <= frame.end - 4 else None
+
     @property
     def kind_number(self) -> int:
         """The number of the record's kind, 0 for an event without one."""
+        created = self._created()
+        if created is not None:
+            return created[0]
         value = self.body.get("kind", 0)
         return value if isinstance(value, int) else value.number
 
@@ -93,10 +108,9 @@ class Event:
     @property
     def raw(self) -> bytes:
         """The record's bytes; of a deleted event the key's."""
-        if self._frame is not None and self._frame.type == CREATED and self._body is None:
-            _, at = read_varint(self._data, self._frame.body)
-            _, at = read_varint(self._data, at)
-            return self._data[at:self._frame.end - 4]
+        created = self._created()
+        if created is not None and self._frame is not None:
+            return self._data[created[1]:self._frame.end - 4]
         body = self.body
         value = body.get("record", body.get("key", b""))
         return bytes(value)

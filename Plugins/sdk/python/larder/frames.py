@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Iterator, NamedTuple
+from typing import Iterator, NamedTuple, Union
 
 from .errors import DecodeError
 
@@ -28,7 +28,7 @@ def encode_frame(message: int, request_id: int, body: bytes = b"") -> bytes:
     return HEADER.pack(len(body), message, 0, 0, request_id) + body
 
 
-def check_header(data: bytes, offset: int, limit: int) -> "tuple[int, int, int]":
+def check_header(data: Union[bytes, bytearray], offset: int, limit: int) -> "tuple[int, int, int]":
     """Body length, type and request id of the header at `offset`. Raises `frame_too_large` or `bad_frame`."""
     length, message, flags, zero, request_id = HEADER.unpack_from(data, offset)
     if length > limit:

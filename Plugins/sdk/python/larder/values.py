@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any, Callable, Dict, List, Tuple, Union
 
 from .codec import decode_utf8, encode_utf8, read_bytes, read_text
-from .dates import TIME_MAX, TIME_MIN, PartialDate, problem, time_of, time_text
+from .dates import TIME_MAX, TIME_MIN, PartialDate, time_of, time_text
 from .decimals import exact, number_problem, parts_of, plain
 from .errors import DecodeError, EncodeError
 from .varint import I64_MAX, put_svarint, put_varint, read_svarint, read_varint
@@ -82,11 +82,10 @@ def read_identifier(data: bytes, offset: int) -> Tuple[Union[int, str], int]:
 
 def read_date(data: bytes, offset: int) -> Tuple[PartialDate, int]:
     packed, end = read_svarint(data, offset)
-    year, month, day = PartialDate.unpack(packed)
-    wrong = problem(year, month, day)
-    if wrong:
-        raise DecodeError("not_canonical", offset, wrong)
-    return PartialDate(year, month, day), end
+    try:
+        return PartialDate.unpack(packed), end
+    except EncodeError as error:
+        raise DecodeError("not_canonical", offset, error.reason) from None
 
 
 def read_time(data: bytes, offset: int) -> Tuple[int, int]:
