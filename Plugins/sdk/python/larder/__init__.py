@@ -14,7 +14,7 @@ from .events import Event
 from .importing import ImportSession
 from .kinds import Field, Kind
 from .plugin import Plugin
-from .records import decode_record, encode_record, record_from_json, record_to_json
+from .records import decode_record, encode_record, record_from_json, record_json_text, record_to_json
 from .results import Accounting, Cursor, Refusal, Saved, Stored
 
 __version__ = "0.1.0"
@@ -25,5 +25,5 @@ __all__ = [
     "FailedToDelete", "FailedToSave", "Field", "ImportSession", "Kind", "LarderError", "NotFound", "NotPermitted",
     "PartialDate", "Plugin", "Refusal", "Saved", "ShuttingDown", "StoreFull", "Stored", "Subscription", "UnknownKind",
     "UnknownOrigin", "Unsupported", "VersionUnsupported", "connect", "decode_record", "encode_record",
-    "record_from_json", "record_to_json",
+    "record_from_json", "record_json_text", "record_to_json",
 ]

@@ -110,7 +110,7 @@ class Calls:
     def get(self, kind: str, key: Union[None, bytes, KeyValues]) -> Call:
         found, data = yield from self._key(kind, key)
         reply = yield from ask("GET", {"kind": found.number, "key": data})
-        return Stored(found, reply)
+        return Stored(found, reply["record"])
 
     def page(self, kind: Optional[str], newest_first: bool, limit: int, bytes_limit: int, token: bytes) -> Call:
         number = yield from self._number(kind)
@@ -128,7 +128,7 @@ class Calls:
         counts: Dict[str, int] = {}
         for item in reply["counts"]:
             found = yield from self.kind_numbered(item["kind"])
-            counts[found.name] = item["count"]
+            counts[found.name] = item["records"]
         return counts
 
     def clear(self, kind: Optional[str], progress: Optional[Callable[[int, int], None]]) -> Call:
@@ -153,6 +153,7 @@ class Calls:
         for name in kinds:
             number = yield from self._number(name)
             numbers.append(number)
+        credit = min(credit, (self.session.welcome or {}).get("credit_limit") or credit)
         cursor = Cursor.parse(after) if isinstance(after, str) else after
         mask = type_mask(types)
         # Declarations are always asked for: the events behind them need them.
@@ -181,7 +182,7 @@ class Calls:
         # Deletes have no place of their own in END_IMPORT; they are left out of what was read.
         counts["skipped"] = accounting.skipped
         counts["read"] = sum(counts.values())
-        reply = yield from ask("END_IMPORT", {"origin": origin, "outcome": OUTCOMES[outcome], "counts": counts})
+        reply = yield from ask("END_IMPORT", {"origin": origin, "outcome": OUTCOMES[outcome], **counts})
         return reply["seq"]
 
     def register(self, roles: Sequence[str], events: Sequence[str], kinds: Sequence[str],

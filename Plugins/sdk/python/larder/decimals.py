@@ -68,16 +68,16 @@ def plain(mantissa: int, exponent: int) -> Union[int, float]:
 
 
 def number_text(mantissa: int, exponent: int) -> str:
-    """The number as a JSON number, exactly: positional up to 21 digits, else `m` `e` `x`."""
+    """The number as Larder prints it in JSON: all digits, the point where ECMAScript places it (SPEC.md section 4)."""
     digits = str(abs(mantissa))
     sign = "-" if mantissa < 0 else ""
-    if exponent >= 0:
-        if len(digits) + exponent <= 21:
-            return sign + digits + "0" * exponent
-        return f"{sign}{digits}e{exponent}"
-    point = len(digits) + exponent
-    if point > 0:
+    count = len(digits)
+    point = count + exponent
+    if count <= point <= 21:
+        return sign + digits + "0" * (point - count)
+    if 0 < point <= 21:
         return f"{sign}{digits[:point]}.{digits[point:]}"
-    if point > -7:
+    if -6 < point <= 0:
         return f"{sign}0.{'0' * -point}{digits}"
-    return f"{sign}{digits}e{exponent}"
+    fraction = "." + digits[1:] if count > 1 else ""
+    return f"{sign}{digits[0]}{fraction}e{point - 1:+}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .codec import Reader, Writer
 from .errors import DecodeError, EncodeError
@@ -136,20 +136,6 @@ class Struct(Layout):
             layout.put(writer, item)
 
 
-class Counts(Layout):
-    """Varints with names, as a dict."""
-
-    def __init__(self, names: Tuple[str, ...]) -> None:
-        self.names = names
-
-    def get(self, reader: Reader) -> Dict[str, int]:
-        return {name: reader.varint() for name in self.names}
-
-    def put(self, writer: Writer, value: Mapping[str, int]) -> None:
-        for name in self.names:
-            writer.varint(value.get(name, 0))
-
-
 class Declaration(Layout):
     """A kind declaration."""
 
@@ -204,3 +190,8 @@ def sized(base: Layout, least: int, most: int, default: Any = ...) -> Checked:
         return least <= len(value.encode() if isinstance(value, str) else value) <= most
 
     return Checked(base, holds, f"of {least} ... {most} bytes", default)
+
+
+def counts(names: Sequence[str]) -> List[Tuple[str, Layout]]:
+    """Varints with names, 0 when not given."""
+    return [(name, ZERO) for name in names]

@@ -7,8 +7,8 @@ from typing import Any, Dict, Mapping, Optional
 from .codec import Reader, Writer
 from .entries import ENDED_COUNTS, WRITTEN_COUNTS, read_runs
 from .errors import DecodeError, EncodeError
-from .layouts import (BYTES, EMPTY_BYTES, EMPTY_TEXT, SVARINT, TEXT, U32, U64, U8, VARINT, ZERO, Counts, Declaration,
-                      ListOf, Rest, Struct, When, among, flags, sized, within)
+from .layouts import (BYTES, EMPTY_BYTES, EMPTY_TEXT, SVARINT, TEXT, U32, U64, U8, VARINT, ZERO, Declaration,
+                      ListOf, Rest, Struct, When, among, counts, flags, sized, within)
 
 REQUEST, NOTICE, REPLY = "request", "notice", "reply"
 
@@ -16,7 +16,8 @@ REQUEST, NOTICE, REPLY = "request", "notice", "reply"
 class Message:
     """One message: `number`, `name`, the `direction` that may send it (C client, H host, both), what it is, and its body.
 
-    A request has the number of its reply in `reply`; a notice that carries an id has `has_id`.
+    A request has the number of its reply in `reply`; a notice that carries an id has `has_id`. Names are those of
+    `messages.json`, but that the host's GOODBYE is GOODBYE_HOST here.
     """
 
     def __init__(self, number: int, name: str, direction: str, role: str, body: Struct, reply: int = 0,
@@ -56,7 +57,7 @@ STORED = Struct(("kind", VARINT), ("seq", VARINT), ("first_seq", VARINT), ("save
 
 
 def _operation_problem(value: Mapping[str, Any]) -> str:
-    save, mode, options = value["operation"] == 1, value["mode"], value.get("options", 0)
+    save, mode, options = value["verb"] == 1, value["mode"], value.get("options", 0)
     if not (1 <= mode <= 4 if save else mode == 0):
         return f"the mode {mode} is none of the operation's"
     if options & 8 and not (save and mode == 3):
@@ -65,14 +66,15 @@ def _operation_problem(value: Mapping[str, Any]) -> str:
 
 
 OPERATION = Struct(
-    ("operation", among(U8, 1, 2)), ("mode", within(U8, 0, 4)), ("options", flags(U8, 15)), ("kind", VARINT),
+    ("verb", among(U8, 1, 2)), ("mode", within(U8, 0, 4)), ("options", flags(U8, 15)), ("kind", VARINT),
     ("known", ZERO), ("if_seq", When(VARINT, lambda value: bool(value.get("options", 0) & 2))),
     ("unless_exists", When(VARINT, lambda value: bool(value.get("options", 0) & 4))),
-    ("unset", When(ListOf(VARINT), lambda value: bool(value.get("options", 0) & 8))), ("data", BYTES),
+    ("unset", When(ListOf(VARINT), lambda value: bool(value.get("options", 0) & 8))), ("body", BYTES),
     rule=_operation_problem)
 
 _REFUSAL = Struct(("position", VARINT), ("error", VARINT), ("field", VARINT), ("offset", VARINT), ("reason", TEXT))
 _RESULT = Struct(("outcome", within(U8, 0, 7)), ("seq", U64), ("key", BYTES))
+_KIND_COUNT = Struct(("kind", VARINT), ("records", VARINT))
 _FACT = Struct(("name", TEXT), ("value", TEXT))
 _SESSION = Struct(("id", VARINT), ("name", TEXT), ("version", TEXT), ("roles", VARINT), ("events", VARINT),
                   ("pid", VARINT), ("subscriptions", VARINT), ("lag", VARINT))
@@ -101,21 +103,21 @@ _MESSAGES = (
     Message(0x96, "IMPORT_BEGUN", "H", REPLY, Struct(
         ("origin", VARINT), ("last_batch", VARINT), ("resumed", among(U8, 0, 1)))),
     Message(0x17, "END_IMPORT", "C", REQUEST, Struct(
-        ("origin", VARINT), ("outcome", among(U8, 1, 2, 3)), ("counts", Counts(ENDED_COUNTS))), 0x97),
+        ("origin", VARINT), ("outcome", among(U8, 1, 2, 3)), *counts(ENDED_COUNTS)), 0x97),
     Message(0x97, "IMPORT_ENDED", "H", REPLY, Struct(("seq", U64))),
     Message(0x04, "WRITE", "C", REQUEST, Struct(
         ("flags", flags(U8, 7)), ("origin", ZERO), ("batch", ZERO), ("operations", ListOf(OPERATION, 1))), 0x84),
     Message(0x84, "WRITTEN", "H", REPLY, Struct(
-        ("flags", flags(U8, 1)), ("seq", U64), ("counts", Counts(WRITTEN_COUNTS)), ("refusals", ListOf(_REFUSAL)),
+        ("flags", flags(U8, 1)), ("seq", U64), *counts(WRITTEN_COUNTS), ("refusals", ListOf(_REFUSAL)),
         ("results", When(ListOf(_RESULT), lambda value: bool(value.get("flags", 0) & 1))))),
     Message(0x05, "GET", "C", REQUEST, Struct(("kind", VARINT), ("key", BYTES)), 0x85),
-    Message(0x85, "RECORD", "H", REPLY, STORED),
+    Message(0x85, "RECORD", "H", REPLY, Struct(("record", STORED))),
     Message(0x06, "LIST", "C", REQUEST, Struct(
         ("kind", ZERO), ("flags", flags(U8, 1)), ("limit", within(VARINT, 1, 10_000)), ("bytes_limit", ZERO),
         ("token", EMPTY_BYTES)), 0x86),
     Message(0x86, "PAGE", "H", REPLY, Struct(("is_end", among(U8, 0, 1)), ("token", BYTES), ("records", ListOf(STORED)))),
     Message(0x07, "COUNT", "C", REQUEST, Struct(("kind", ZERO)), 0x87),
-    Message(0x87, "COUNTED", "H", REPLY, Struct(("counts", ListOf(Struct(("kind", VARINT), ("count", VARINT)))))),
+    Message(0x87, "COUNTED", "H", REPLY, Struct(("counts", ListOf(_KIND_COUNT)))),
     Message(0x08, "CLEAR", "C", REQUEST, Struct(("kind", ZERO)), 0x88),
     Message(0x9E, "PROGRESS", "H", NOTICE, Struct(("done", VARINT), ("total", VARINT)), has_id=True),
     Message(0x88, "CLEARED", "H", REPLY, Struct(("deleted", VARINT), ("seq", U64))),
@@ -146,7 +148,7 @@ _MESSAGES = (
         ("state", TEXT), ("reason", TEXT), ("mode", among(U8, 1, 2)), ("pid", VARINT), ("version", TEXT),
         ("library", TEXT), ("socket", TEXT), ("epoch", U64), ("last_seq", U64), ("floor", U64), ("started", SVARINT),
         ("segments", VARINT), ("log_bytes", VARINT),
-        ("records", ListOf(Struct(("kind", VARINT), ("count", VARINT)))), ("sessions", ListOf(_SESSION)),
+        ("counts", ListOf(_KIND_COUNT)), ("sessions", ListOf(_SESSION)),
         ("plugins", ListOf(_PLUGIN)))),
     Message(0x14, "PLUGIN", "C", REQUEST, Struct(("name", TEXT), ("action", among(U8, 1, 2, 3, 4))), 0x94),
     Message(0x94, "PLUGIN_DONE", "H", REPLY, Struct(("state", TEXT))),

@@ -132,8 +132,8 @@ class Accounting:
 
     def add(self, written: Mapping[str, Any], positions: Sequence[int]) -> None:
         """Counts one batch's answer; `positions` says where its operations stood."""
-        for name, count in written["counts"].items():
-            self.counts[name] += count
+        for name in WRITTEN_COUNTS:
+            self.counts[name] += written[name]
         self.seq = max(self.seq, written["seq"])
         for item in written["refusals"]:
             at = item["position"]

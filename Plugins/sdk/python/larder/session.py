@@ -28,6 +28,8 @@ class Session:
         self.outgoing = bytearray()
         self.welcome: Optional[Dict[str, Any]] = None
         self.goodbye: Optional[Dict[str, Any]] = None
+        #: Errors about the connection that did not end it.
+        self.warnings: List[LarderError] = []
         self.kinds: Dict[int, Kind] = {}
         self.subscriptions: Dict[int, SubscriptionState] = {}
         self.progress: Dict[int, Callable[[int, int], None]] = {}
@@ -87,13 +89,13 @@ class Session:
 
     def _take(self, frame: RawFrame, replies: List[Reply]) -> None:
         if frame.type == _EVENTS:
-            state = self.subscriptions.get(frame.id)
-            if state is not None:
-                if len(frame.body) < 16:
-                    raise DecodeError("truncated", 0, "EVENTS without its span")
-                state.push("EVENTS", frame.body, {})
+            if len(frame.body) < 16:
+                raise DecodeError("truncated", 0, "EVENTS without its span")
+            self._subscription(frame.id).push("EVENTS", frame.body, {})
             return
         message = BY_NUMBER.get(frame.type)
+        if message is None and self.welcome is not None:
+            return  # of a later version
         if message is None or "H" not in message.direction:
             raise DecodeError("unknown_message", 4, f"the message {frame.type:02X}")
         check_request_id(frame.type, frame.id)
@@ -107,19 +109,27 @@ class Session:
             if tell is not None:
                 tell(fields["done"], fields["total"])
         elif message.name in ("SNAPSHOT_END", "LOST"):
-            if frame.id in self.subscriptions:
-                self.subscriptions[frame.id].push(message.name, b"", fields)
+            self._subscription(frame.id).push(message.name, b"", fields)
         elif message.name == "ERROR":
             self._fail(frame.id, fields, replies)
         else:
             self._finish(frame, message.name, fields, replies)
+
+    def _subscription(self, request_id: int) -> SubscriptionState:
+        state = self.subscriptions.get(request_id)
+        if state is None:
+            raise DecodeError("bad_message", 8, f"events of {request_id}, which is no subscription")
+        return state
 
     def _fail(self, request_id: int, fields: Mapping[str, Any], replies: List[Reply]) -> None:
         error = larder_error(fields["error"], fields["message"], field=fields["field"], place=fields["place"],
                              facts={fact["name"]: fact["value"] for fact in fields["facts"]},
                              fatal=bool(fields["flags"] & 1), may_retry=bool(fields["flags"] & 2))
         if request_id == 0:
-            raise error
+            if error.fatal or self.welcome is None:
+                raise error
+            self.warnings.append(error)
+            return
         state = self.subscriptions.pop(request_id, None)
         if state is not None:
             state.ended, state.failure = True, error

@@ -34,7 +34,7 @@ def kinds(request_id):
 
 def written(request_id, seq=10, refusals=(), results=None, **counts):
     fields = {"flags": int(results is not None), "seq": seq, "refusals": list(refusals),
-              "counts": {**dict.fromkeys(WRITTEN_COUNTS, 0), **counts}}
+              **dict.fromkeys(WRITTEN_COUNTS, 0), **counts}
     if results is not None:
         fields["results"] = results
     return ("send", frame("WRITTEN", request_id, fields))

@@ -29,14 +29,14 @@ def ends():
 CALLS = [
     *greeting(), *kinds(2),
     ("expect", one_write(3, MATRIX, flags=4)), written(3, created=1, results=[{"outcome": 0, "seq": 7, "key": b""}]),
-    ("expect", frame("GET", 4, {"kind": 1, "key": KEY_BYTES})), ("trickle", frame("RECORD", 4, STORED)),
+    ("expect", frame("GET", 4, {"kind": 1, "key": KEY_BYTES})), ("trickle", frame("RECORD", 4, {"record": STORED})),
     ("expect", frame("GET", 5, {"kind": 1, "key": KEY_BYTES})),
     ("send", frame("ERROR", 5, {"error": 25, "flags": 2, "message": "gone", "facts": [{"name": "a", "value": "b"}]})),
     ("expect", frame("LIST", 6, {"kind": 1, "flags": 1, "limit": 1})),
     ("send", frame("PAGE", 6, {"is_end": 0, "token": b"t", "records": [STORED]})),
     ("expect", frame("LIST", 7, {"kind": 1, "flags": 1, "limit": 1, "token": b"t"})),
     ("send", frame("PAGE", 7, {"is_end": 1, "token": b"", "records": [STORED]})),
-    ("expect", frame("COUNT", 8, {"kind": 0})), ("send", frame("COUNTED", 8, {"counts": [{"kind": 1, "count": 5}]})),
+    ("expect", frame("COUNT", 8, {"kind": 0})), ("send", frame("COUNTED", 8, {"counts": [{"kind": 1, "records": 5}]})),
     ("expect", frame("CLEAR", 9, {"kind": 1})), ("send", frame("PING", 1, {"bytes": b"?"})),
     ("expect", frame("PONG", 1, {"bytes": b"?"})),
     ("send", frame("PROGRESS", 9, {"done": 1, "total": 2}) + frame("CLEARED", 9, {"deleted": 2, "seq": 12})),
@@ -55,14 +55,14 @@ IMPORT = [
     *greeting(), ("expect", frame("BEGIN_IMPORT", 2, {"source": "watched.csv", "token": "t"})),
     ("send", frame("IMPORT_BEGUN", 2, {"origin": 4, "last_batch": 1, "resumed": 1})), *kinds(3),
     ("expect", one_write(4, MANY[1], 4, 2)), written(4, created=1),
-    ("expect", frame("END_IMPORT", 5, {"origin": 4, "outcome": 1, "counts": ended(read=3, created=1, skipped=2)})),
+    ("expect", frame("END_IMPORT", 5, {"origin": 4, "outcome": 1, **ended(read=3, created=1, skipped=2)})),
     ("send", frame("IMPORT_ENDED", 5, {"seq": 20})), *ends(),
 ]
 
 FAILED_IMPORT = [
     *greeting(), ("expect", frame("BEGIN_IMPORT", 2, {"source": "x", "token": ""})),
     ("send", frame("IMPORT_BEGUN", 2, {"origin": 4, "last_batch": 0, "resumed": 0})),
-    ("expect", frame("END_IMPORT", 3, {"origin": 4, "outcome": 2, "counts": ended()})),
+    ("expect", frame("END_IMPORT", 3, {"origin": 4, "outcome": 2, **ended()})),
     ("send", frame("IMPORT_ENDED", 3, {"seq": 20})), *ends(),
 ]
 

@@ -165,7 +165,7 @@ def decode_message(vector: Mapping[str, Any], data: bytes) -> Any:
 
 
 _BYTES = {("HELLO", "token"), ("GET", "key"), ("LIST", "token"), ("PAGE", "token"), ("PING", "bytes"),
-          ("PONG", "bytes"), ("RECORD", "record")}
+          ("PONG", "bytes")}
 
 
 def encode_message(vector: Mapping[str, Any]) -> bytes:
@@ -173,9 +173,11 @@ def encode_message(vector: Mapping[str, Any]) -> bytes:
     for field in list(value):
         if (name, field) in _BYTES:
             value[field] = bytes.fromhex(value[field])
-    for group, field in (("operations", "data"), ("results", "key"), ("records", "record")):
+    for group, field in (("operations", "body"), ("results", "key"), ("records", "record")):
         if group in value and name in ("WRITE", "WRITTEN", "PAGE"):
             value[group] = [{**item, field: bytes.fromhex(item[field])} for item in value[group]]
+    if name == "RECORD":
+        value["record"] = {**value["record"], "record": bytes.fromhex(value["record"]["record"])}
     if name == "KIND_LIST":
         value["kinds"] = [Kind.from_json(form) for form in value["kinds"]]
     if name == "EVENTS":

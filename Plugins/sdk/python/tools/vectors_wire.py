@@ -59,7 +59,7 @@ STORED = {"kind": 1, "seq": 300, "first_seq": 7, "saved_at": TIME, "changed_at":
           "record": MATRIX_HEX}
 WRITTEN = {name: 200 * number for number, name in enumerate(WRITTEN_COUNTS)}
 ENDED = {name: number for number, name in enumerate(ENDED_COUNTS, start=1)}
-SAVE = {"operation": 1, "mode": 3, "options": 0, "kind": 1, "known": 33, "data": MATRIX_HEX}
+SAVE = {"verb": 1, "mode": 3, "options": 0, "kind": 1, "known": 33, "body": MATRIX_HEX}
 
 
 def _valid() -> List[Tuple[str, str, Dict[str, Any]]]:
@@ -85,26 +85,26 @@ def _valid() -> List[Tuple[str, str, Dict[str, Any]]]:
         ("BEGIN_IMPORT", "without token", {"source": "trending", "token": ""}),
         ("IMPORT_BEGUN", "", {"origin": 2, "last_batch": 0, "resumed": 0}),
         ("IMPORT_BEGUN", "resumed", {"origin": 300, "last_batch": 17, "resumed": 1}),
-        ("END_IMPORT", "", {"origin": 2, "outcome": 1, "counts": ENDED}),
+        ("END_IMPORT", "", {"origin": 2, "outcome": 1, **ENDED}),
         ("IMPORT_ENDED", "", {"seq": 1234}),
         ("WRITE", "", {"flags": 0, "origin": 2, "batch": 1, "operations": [SAVE]}),
         ("WRITE", "every operation and option", {"flags": 7, "origin": 0, "batch": 0, "operations": [
             {**SAVE, "mode": 1, "options": 4, "unless_exists": 14}, {**SAVE, "mode": 2, "options": 3, "if_seq": 300},
             {**SAVE, "options": 15, "if_seq": 0, "unless_exists": 14, "unset": [5, 300]},
-            {**SAVE, "mode": 4}, {"operation": 2, "mode": 0, "options": 0, "kind": 1, "known": 0, "data": KEY_HEX}]}),
-        ("WRITTEN", "", {"flags": 0, "seq": 1234, "counts": WRITTEN, "refusals": []}),
+            {**SAVE, "mode": 4}, {"verb": 2, "mode": 0, "options": 0, "kind": 1, "known": 0, "body": KEY_HEX}]}),
+        ("WRITTEN", "", {"flags": 0, "seq": 1234, **WRITTEN, "refusals": []}),
         ("WRITTEN", "with refusals and results", {
-            "flags": 1, "seq": 1234, "counts": dict.fromkeys(WRITTEN_COUNTS, 0) | {"created": 1, "refused": 1},
+            "flags": 1, "seq": 1234, **dict.fromkeys(WRITTEN_COUNTS, 0), "created": 1, "refused": 1,
             "refusals": [{"position": 1, "error": 16, "field": 1, "offset": 2, "reason": "blank"}],
             "results": [{"outcome": 0, "seq": 1234, "key": "00112233445566778899aabbccddeeff"},
                         {"outcome": 7, "seq": 0, "key": ""}]}),
-        ("GET", "", {"kind": 1, "key": KEY_HEX}), ("RECORD", "", STORED),
+        ("GET", "", {"kind": 1, "key": KEY_HEX}), ("RECORD", "", {"record": STORED}),
         ("LIST", "", {"kind": 0, "flags": 0, "limit": 100, "bytes_limit": 0, "token": ""}),
         ("LIST", "reverse, a later page", {"kind": 1, "flags": 1, "limit": 10_000, "bytes_limit": 65_536,
                                            "token": "0102"}),
         ("PAGE", "", {"is_end": 0, "token": "0102", "records": [STORED, {**STORED, "saved_at": -1}]}),
         ("PAGE", "empty", {"is_end": 1, "token": "", "records": []}),
-        ("COUNT", "", {"kind": 1}), ("COUNTED", "", {"counts": [{"kind": 1, "count": 1000}, {"kind": 2, "count": 0}]}),
+        ("COUNT", "", {"kind": 1}), ("COUNTED", "", {"counts": [{"kind": 1, "records": 1000}, {"kind": 2, "records": 0}]}),
         ("CLEAR", "", {"kind": 0}), ("PROGRESS", "", {"done": 1000, "total": 10_000}),
         ("CLEARED", "", {"deleted": 10_000, "seq": 20_000}),
         ("KINDS", "", {}), ("KIND_LIST", "", {"kinds": [*shipped(), SAMPLE]}), ("KIND_LIST", "empty", {"kinds": []}),
@@ -130,7 +130,7 @@ def _valid() -> List[Tuple[str, str, Dict[str, Any]]]:
         ("STATUS_IS", "", {
             "state": "serving", "reason": "", "mode": 1, "pid": 4321, "version": "0.1.0", "library": "/srv/library",
             "socket": "/run/larder.sock", "epoch": EPOCH, "last_seq": 1234, "floor": 1, "started": TIME,
-            "segments": 2, "log_bytes": 70_000_000, "records": [{"kind": 1, "count": 1000}],
+            "segments": 2, "log_bytes": 70_000_000, "counts": [{"kind": 1, "records": 1000}],
             "sessions": [{"id": 1, "name": "mirror", "version": "1.0", "roles": 2, "events": 3, "pid": 99,
                           "subscriptions": 1, "lag": 300}],
             "plugins": [{"name": "mirror", "state": "ready", "pid": 99, "restarts": 0, "last_error": ""}]}),
@@ -197,7 +197,8 @@ def message_vectors() -> Dict[str, Any]:
     seen = set()
     for message, name, value in _valid():
         number = BY_NAME[message].number
-        vector: Vector = {"name": f"{message} {name}".strip(), "message": message, "type": number, "hex": "",
+        shown_name = message.partition("_HOST")[0]  # both sides' GOODBYE go by one name
+        vector: Vector = {"name": f"{message} {name}".strip(), "message": shown_name, "type": number, "hex": "",
                           "value": value}
         vector["hex"] = encode_message(vector).hex()
         valid.append(vector)
@@ -211,16 +212,16 @@ def message_vectors() -> Dict[str, Any]:
             except DecodeError as error:
                 assert error.name == "truncated", f"{message}: {error}"
                 invalid.append(bad(f"{message} cut by a byte", data[:-1].hex(), "truncated", error.offset,
-                                   message=message, type=number))
+                                   message=shown_name, type=number))
         else:
-            invalid.append(bad(f"{message} with a body of two bytes", "0001", "bad_message", 0, message=message,
+            invalid.append(bad(f"{message} with a body of two bytes", "0001", "bad_message", 0, message=shown_name,
                                type=number))
         if message == "EVENTS":  # what follows is the next run
             invalid.append(bad("EVENTS with a trailing byte", vector["hex"] + "00", "truncated", len(data),
-                               message=message, type=number))
+                               message=shown_name, type=number))
         else:
             invalid.append(bad(f"{message} with a trailing byte", vector["hex"] + "00", "bad_message", len(data),
-                               message=message, type=number))
+                               message=shown_name, type=number))
     assert seen == set(BY_NAME), set(BY_NAME) - seen
     for message, name, hexes, error_name, offset in _INVALID:
         invalid.append(bad(f"{message} {name}", hexes, error_name, offset, message=message,
@@ -228,7 +229,7 @@ def message_vectors() -> Dict[str, Any]:
     # WRITE of one merge: flags, origin, batch, count; save, merge, options, kind, known, 25 bytes of record
     assert next(v for v in valid if v["name"] == "WRITE")["hex"] == "00020101" + "0103000121" + "19" + MATRIX_HEX
     assert encode_frame(0x0E, 1, b"\x02\xab\xcd").hex() == "030000000e0000000100000002abcd"
-    return {"about": "Message bodies, SPEC.md section 5, without their frames. GOODBYE_HOST is the host's GOODBYE, 91.",
+    return {"about": "Message bodies, SPEC.md section 5, without their frames.",
             "valid": valid, "invalid": invalid}
 
 
