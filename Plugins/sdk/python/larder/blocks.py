@@ -64,7 +64,7 @@ def read_header(data: bytes, epoch: int, segment: int, offset: int) -> Tuple[Blo
     """Header and commit table of the block at the start of `data`, its stored byte count, and where its payload begins.
 
     `epoch`, `segment` and `offset` say where the block lies. Raises `DecodeError`: `truncated` where less than the
-    header is there, `corrupt` at the field that is wrong (a CRC that does not match: at 0).
+    header with its commit table is there, `corrupt` at the field that is wrong.
     """
     reader = Reader(data)
     if reader.left < HEADER_BYTES:
@@ -79,14 +79,13 @@ def read_header(data: bytes, epoch: int, segment: int, offset: int) -> Tuple[Blo
     flags, count = reader.u8(), reader.u16()
     end = HEADER_BYTES + COMMIT_BYTES * count
     if len(data) < end:
-        raise DecodeError("truncated", HEADER_BYTES, f"a commit table of {count} rows")
+        raise DecodeError("truncated", 0, f"a commit table of {count} rows")
     stored_crc = int.from_bytes(data[60:64], "little")
-    check(crc32c(data[HEADER_BYTES:end], crc32c(data[:60])) == stored_crc, 0, "the header's CRC does not match")
+    check(crc32c(data[HEADER_BYTES:end], crc32c(data[:60])) == stored_crc, 60, "the header's CRC does not match")
     check(flags & ~7 == 0, 5, f"flags of {flags}")
     check(count >= 1, 6, "a block without commits")
     check(reader.u64() == epoch, 8, "the block is of another epoch")
-    check(reader.u32() == segment, 16, "the block is of another segment")
-    check(reader.u32() == offset, 20, "the block lies elsewhere")
+    check((reader.u32(), reader.u32()) == (segment, offset), 16, "the block lies elsewhere")
     size, stored, plain, entry_count = reader.u32(), reader.u32(), reader.u32(), reader.u32()
     check(0 < size <= BLOCK_BYTES_MAX and size % ALIGNMENT == 0, 24, f"block bytes of {size}")
     check(end + stored <= size, 28, f"{stored} stored bytes in a block of {size}")

@@ -195,16 +195,16 @@ def block_vectors() -> Dict[str, Any]:
     two_bytes[60:64] = crc32c(bytes(two_bytes[64:112]), crc32c(bytes(two_bytes[:60]))).to_bytes(4, "little")
     twice = _created(7, 7) + _created(7, 7)
     invalid: List[Vector] = [
-        err("a cut header", whole[:63], 0, "truncated"), err("a cut commit table", whole[:80], 64, "truncated"),
+        err("a cut header", whole[:63], 0, "truncated"), err("a cut commit table", whole[:80], 0, "truncated"),
         err("a cut payload", whole[:4095], 88, "truncated"),
         err("another magic", replaced(whole, 0, b"LRDX"), 0), err("format 2", patched(_simple(), 4, 1, 2), 4),
         err("all zeros", bytes(4096), 0),
-        err("a wrong header CRC", replaced(whole, 60, bytes([whole[60] ^ 1])), 0),
-        err("a flipped bit in the commit table", replaced(whole, 72, bytes([whole[72] ^ 1])), 0),
+        err("a wrong header CRC", replaced(whole, 60, bytes([whole[60] ^ 1])), 60),
+        err("a flipped bit in the commit table", replaced(whole, 72, bytes([whole[72] ^ 1])), 60),
         err("an unknown flag", patched(_simple(), 5, 1, 8), 5),
         err("no commit", encode_block(_simple(commits=[], payload=b"")), 6),
         err("of another epoch", whole, 8, epoch=EPOCH + 1), err("of another segment", whole, 16, segment=2),
-        err("misplaced by one block", whole, 20, place=4096),
+        err("misplaced by one block", whole, 16, place=4096),
         err("block bytes that are no multiple of 4096", patched(_simple(), 24, 4, 4097), 24),
         err("block bytes of 0", patched(_simple(), 24, 4, 0), 24),
         err("block bytes above 4 MiB", patched(_simple(), 24, 4, (4 << 20) + 4096), 24),
