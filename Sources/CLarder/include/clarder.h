@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "clarder_guard.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
