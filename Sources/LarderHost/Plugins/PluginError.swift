@@ -1,12 +1,15 @@
 // What can go wrong with a plugin's manifest, its registration and its start.
 
 import LarderFormat
+import LarderLoop
 import LarderStore
 
 /// Errors of plugins, all of them for people to read. Paths are absolute; lines count from 1.
 public enum PluginError: Error, Equatable, Sendable {
     /// A file call failed.
     case system(SystemError)
+    /// A call of the loop failed.
+    case loop(LoopError)
     /// There is no such file.
     case missingFile(path: String)
     /// Not a regular file, or above the limit.
@@ -36,7 +39,7 @@ public enum PluginError: Error, Equatable, Sendable {
     public var isBadManifest: Bool {
         switch self {
         case .missingFile, .badFile, .badJSON, .unknownKey, .missingKey, .badValue, .badProgram: true
-        case .system, .unknownPlugin, .nameTaken, .unknownSetting, .badSetting, .stopping: false
+        case .system, .loop, .unknownPlugin, .nameTaken, .unknownSetting, .badSetting, .stopping: false
         }
     }
 }
@@ -45,6 +48,7 @@ extension PluginError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .system(let error): error.description
+        case .loop(let error): error.description
         case .missingFile(let path): "there is no file \(path)"
         case .badFile(let path, let reason): "\(path) \(reason)"
         case .badJSON(let path, let fault): "\(path):\(fault.line): \(fault.reason) (column \(fault.column))"

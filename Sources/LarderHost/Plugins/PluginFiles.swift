@@ -5,7 +5,7 @@ import Glibc
 import LarderStore
 
 /// Small files and paths. Any thread; every call may wait for the disk.
-enum PluginFiles {
+public enum PluginFiles {
     /// A small regular file as a whole.
     static func readWhole(_ path: String, byteCountMax: Int) throws(PluginError) -> [UInt8] {
         // Non-blocking, so that a named pipe in the place of a manifest holds nobody up.
@@ -69,7 +69,8 @@ enum PluginFiles {
         return Int64(now.tv_sec) * 1000 + Int64(now.tv_nsec) / 1_000_000
     }
 
-    static func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+    /// A variable of this process's environment.
+    public static func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 }
 
 /// A file that is only appended to, and moved to `<path>.1` when it is full. One thread.
