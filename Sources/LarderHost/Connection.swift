@@ -1,5 +1,6 @@
 // One client: its bytes in and out, and the state machine between them.
 
+import Glibc
 import LarderFormat
 import LarderLoop
 import LarderStore

@@ -37,6 +37,8 @@ public final class Host {
     var wantsClearStep = false
     var isClearReading = false
     private(set) var isStopping = false
+    var plugins: PluginHost?
+    var pluginsAreStopped = true
     private var stopDeadline: UInt64 = 0
     private var isTearingDown = false
 
@@ -53,7 +55,7 @@ public final class Host {
         } catch { throw .loop(error) }
         startedAt = Host.wallClock()
         var storeOptions = options.store
-        if storeOptions.kinds.isEmpty { storeOptions.kinds = ShippedKinds.all }
+        if storeOptions.kinds.isEmpty { storeOptions.kinds = Kind.shipped }
         do throws(StoreError) {
             store = try Store(path: options.library, options: storeOptions, files: options.files, now: startedAt)
         } catch {
@@ -92,6 +94,7 @@ public final class Host {
         }
         idleSince = loop.now
         reportRecovery()
+        startPlugins()
         options.onReady?()
         loop.run()
         store.close()
@@ -257,15 +260,7 @@ public final class Host {
         unlink(options.socket)
         listener?.close()
         stopPlugins()
-        for connection in allConnections {
-            switch connection.session.stop() {
-            case .drain:
-                for subscription in connection.subscriptions { remove(subscription, of: connection) }
-                finishIfDrained(connection)
-            case .close: connection.close()
-            case .nothing: finishIfDrained(connection)
-            }
-        }
+        for connection in allConnections where connection.pluginName.isEmpty { drain(connection) }
         finishStop()
     }
 
@@ -286,6 +281,5 @@ public final class Host {
         endOfTurn?.close()
         spin?.close()
         worker.close()
-        closePlugins()
     }
 }

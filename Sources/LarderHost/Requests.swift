@@ -30,7 +30,7 @@ extension Connection {
         switch type {
         case .get: try get(id, body)
         case .write: try write(id, body)
-        case .credit: try credit(id, try Credit(body: body))
+        case .credit: credit(id, try Credit(body: body))
         case .list: list(id, try List(body: body))
         case .count: count(id, try Count(body: body))
         case .subscribe: subscribe(id, try Subscribe(body: body))
@@ -87,12 +87,13 @@ extension Connection {
         session.accepted(register)
         self.register = register
         send(
-            Registered(name: name, settings: host.settings(of: pluginName).map { Registered.Setting($0.name, $0.json) }),
+            Registered(name: name, settings: host.settings(of: pluginName).map { Registered.Setting(name: $0.name, json: $0.json) }),
             id: id)
     }
 
     private func goodbye(_ goodbye: Goodbye) {
         for subscription in subscriptions { host.remove(subscription, of: self) }
+        host.pluginSaidGoodbye(self)
         host.finishIfDrained(self)
     }
 

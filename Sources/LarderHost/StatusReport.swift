@@ -3,3 +3,42 @@
 import Glibc
 import LarderStore
 import LarderWire
+
+extension Host {
+    func status() -> StatusIs {
+        var status = StatusIs()
+        if isStopping {
+            status.state = "stopping"
+        } else if let failure = store.failure {
+            status.state = "read_only"
+            status.reason = failure
+        }
+        status.mode = options.isTransient ? .transient : .serve
+        status.pid = Int(getpid())
+        status.version = options.version
+        status.library = options.library
+        status.socket = options.socket
+        status.epoch = store.epoch
+        status.lastSeq = store.lastSeq
+        status.floor = store.floor
+        status.started = startedAt
+        status.segments = store.segmentCount
+        status.logByteCount = store.logByteCount
+        status.records = store.counts(kind: 0).map { KindCount(kind: $0.kind, count: $0.count) }
+        status.sessions = allConnections.filter { $0.session.state == .open || $0.session.state == .draining }.map(row)
+        status.plugins = (plugins?.statusRows() ?? []).map {
+            StatusIs.Plugin(
+                name: $0.name, state: $0.state, pid: Int($0.processID), restarts: $0.restartCount, lastError: $0.lastError)
+        }
+        return status
+    }
+
+    private func row(_ connection: Connection) -> StatusIs.Session {
+        let slowest = connection.subscriptions.map(\.sentThrough).min() ?? store.lastSeq
+        return StatusIs.Session(
+            id: Int(connection.number), name: connection.name, version: connection.version,
+            roles: connection.register?.roles ?? [], events: connection.register?.events ?? [],
+            pid: Int(connection.processID), subscriptions: connection.subscriptions.count,
+            lag: store.lastSeq - min(slowest, store.lastSeq))
+    }
+}
