@@ -9,6 +9,10 @@ public final class RecordSchema: Sendable {
     public let required: FieldSet
     public let personal: FieldSet
     public let indexed: FieldSet
+    /// Some field beside the key is required.
+    public let requiresMoreThanKey: Bool
+    /// See `Kind.keyIsOneUUID`.
+    public let kindKeyIsOneUUID: Bool
 
     private struct UnsafeRules: @unchecked Sendable {
         /// Low byte: the type; from bit 8: constraints; bit 15: a key field.
@@ -32,6 +36,8 @@ public final class RecordSchema: Sendable {
         required = numbers(.required)
         personal = numbers(.personal)
         indexed = numbers(.indexed)
+        requiresMoreThanKey = kind.highestRequired > kind.keyFieldCount
+        kindKeyIsOneUUID = kind.keyIsOneUUID
     }
 
     deinit { rules.table.deallocate() }

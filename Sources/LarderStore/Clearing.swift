@@ -63,7 +63,7 @@ extension StoreCore {
         guard var run = clear else { return .failed(reason: "no clear is running") }
         switch run.phase {
         case .waiting:
-            if inFlight != nil || openBlock != nil || !staged.blocks.isEmpty { return .commit }
+            if inFlight != nil || open.isOpen || !staged.blocks.isEmpty { return .commit }
             // What was staged before is in the index now.
             let kindIndex = run.kindIndex
             let total = kindIndex.map { liveCounts[Int($0)] } ?? liveCounts.reduce(0, +)
@@ -80,7 +80,7 @@ extension StoreCore {
     }
 
     private mutating func writeClear(_ run: inout ClearRun, now: Int64) throws(StoreError) -> ClearStep {
-        if openBlock == nil {
+        if !open.isOpen {
             staged.time = now
             staged.isPartOfClear = true
             try begin(byteCount: 65_536, whole: 65_536, isContinued: run.hasBlocks)
@@ -113,8 +113,8 @@ extension StoreCore {
                 throw .damaged(path: path, offset: Int(place.offset), fault: error)
             }
             let key = UnsafeRawBufferPointer(rebasing: view.payload[range])
-            guard let block = openBlock, block.room >= key.count + EntryWriter.headByteCountMax,
-                block.cursor - block.slabOffset < options.commitByteCountTarget
+            guard open.room >= key.count + EntryWriter.headByteCountMax,
+                open.byteCount < options.commitByteCountTarget
             else {
                 closeBlock(continues: true)
                 clear = run
@@ -122,7 +122,7 @@ extension StoreCore {
             }
             let seq = nextSeq
             let byteCount = EntryWriter.deleted(
-                at: stagingPointer, seq: seq, commitFirstSeq: block.firstSeq, kind: schema.kind.number,
+                at: open.cursor, seq: seq, commitFirstSeq: open.firstSeq, kind: schema.kind.number,
                 origin: run.origin, firstSeq: view.firstSeq, previousSeq: view.seq, key: key)
             if run.kindIndex != nil {
                 run.removals.append(

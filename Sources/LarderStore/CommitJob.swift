@@ -44,9 +44,7 @@ extension StoreCore {
     /// Closes what is staged and hands it out; nil when nothing is staged or a commit is under way.
     mutating func takeCommit() -> CommitJob? {
         guard inFlight == nil, failure == nil else { return nil }
-        if let block = openBlock, block.entryCount == 0 {
-            openBlock = nil
-        }
+        if open.isOpen && open.entryCount == 0 { open = .none }
         // A clear's block goes on unless it was the last; the clear closes its own.
         closeBlock(continues: false)
         guard !staged.blocks.isEmpty else { return nil }
@@ -89,7 +87,7 @@ extension StoreCore {
             failureCode = failure.code
             inFlightOps.removeAll()
             stagedOps.removeAll()
-            openBlock = nil
+            open = .none
             clear = nil
             return
         }

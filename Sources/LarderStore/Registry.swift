@@ -21,7 +21,18 @@ struct KindTable {
         return indexes[number]
     }
 
+    @inline(__always)
     subscript(_ index: UInt8) -> RecordSchema { schemas[Int(index)] }
+
+    /// Uses a schema without counting references; the table keeps it alive meanwhile.
+    @inline(__always)
+    func with<R>(_ index: UInt8, _ body: (RecordSchema) throws(FormatError) -> R) throws(FormatError) -> R {
+        let result: Result<R, FormatError> = Unmanaged.passUnretained(schemas[Int(index)])._withUnsafeGuaranteedRef {
+            schema in
+            do throws(FormatError) { return .success(try body(schema)) } catch { return .failure(error) }
+        }
+        return try result.get()
+    }
 
     /// Adds a kind, or puts a later declaration in the place of the earlier; false when there is no room.
     mutating func declare(_ kind: Kind) -> Bool {

@@ -14,11 +14,8 @@ extension StoreCore {
     ///
     /// - Parameter isRun: they may go on in further blocks, as a run; the commit then holds nothing else.
     mutating func makeRoom(_ byteCount: Int, isRun: Bool, now: Int64) throws(StoreError) -> Room {
-        if let block = openBlock {
-            if !isRun, block.room >= byteCount, block.cursor - block.slabOffset < options.commitByteCountTarget {
-                return .ready
-            }
-            return .full
+        if open.isOpen {
+            return !isRun && open.room >= byteCount && open.byteCount < options.commitByteCountTarget ? .ready : .full
         }
         if !staged.blocks.isEmpty { return .full }
         staged.time = now
@@ -60,15 +57,16 @@ extension StoreCore {
         guard let slab else { throw .system(SystemError("mmap", "a slab", code: 12)) }
         var limit = Slab.byteCount
         if at > 0 { limit = min(limit, slab.used + max(needed, options.segmentByteCountMax - at)) }
-        openBlock = OpenBlock(
-            slab: slab, slabOffset: slab.used, cursor: slab.used + head, limit: limit, firstSeq: nextSeq,
-            isContinued: isContinued)
+        open = OpenBlock(slab: slab, at: slab.base + slab.used, room: limit - slab.used)
+        open.cursor += head
+        open.firstSeq = nextSeq
+        open.isContinued = isContinued
     }
 
     /// Slabs that a pending commit writes from.
     private var busySlabs: [Slab] {
         var busy = staged.blocks.map(\.slab) + (inFlight?.blocks.map(\.slab) ?? [])
-        if let block = openBlock { busy.append(block.slab) }
+        if let slab = open.slab { busy.append(slab) }
         return busy
     }
 
@@ -82,8 +80,7 @@ extension StoreCore {
     /// Makes sure that the next entry fits, going on in a further block of the same run if it does not.
     @inline(__always)
     mutating func reserve(_ byteCount: Int) throws(StoreError) {
-        if let block = openBlock, block.room >= byteCount { return }
-        try continueRun(byteCount)
+        if open.room < byteCount { try continueRun(byteCount) }
     }
 
     private mutating func continueRun(_ byteCount: Int) throws(StoreError) {
@@ -91,20 +88,16 @@ extension StoreCore {
         try begin(byteCount: byteCount, whole: byteCount, isContinued: true)
     }
 
-    /// Where the next entry is written.
-    @inline(__always)
-    var stagingPointer: UnsafeMutableRawPointer { openBlock.unsafelyUnwrapped.slab.base + openBlock.unsafelyUnwrapped.cursor }
-
-    /// Counts an entry that was written at `stagingPointer`; returns its place's offset in the segment.
+    /// Counts an entry that was written at `open.cursor`; returns its offset in the segment.
     @inline(__always)
     mutating func advance(_ byteCount: Int, seq: UInt64, isPlain: Bool) -> UInt32 {
-        let offset = Int(position.offset) &+ (openBlock.unsafelyUnwrapped.cursor &- openBlock.unsafelyUnwrapped.slabOffset)
-        openBlock?.cursor &+= byteCount
-        openBlock?.entryCount &+= 1
-        openBlock?.lastSeq = seq
-        if !isPlain { openBlock?.isPlain = false }
+        let offset = position.offset &+ UInt32(truncatingIfNeeded: open.cursor - open.start)
+        open.cursor += byteCount
+        open.entryCount &+= 1
+        open.lastSeq = seq
+        if !isPlain { open.isPlain = false }
         nextSeq = seq &+ 1
-        return UInt32(truncatingIfNeeded: offset)
+        return offset
     }
 
     /// Stages an entry that is of no record. Room was made.
@@ -113,19 +106,21 @@ extension StoreCore {
         let seq = nextSeq
         let count = body.withUnsafeBytes { bytes in
             EntryWriter.other(
-                at: stagingPointer, type: type, seq: seq, commitFirstSeq: openBlock?.firstSeq ?? seq, body: bytes)
+                at: open.cursor, type: type, seq: seq, commitFirstSeq: open.firstSeq, body: bytes)
         }
         _ = advance(count, seq: seq, isPlain: false)
     }
 
     /// Writes the open block's header and padding, and puts it with the staged commit.
     mutating func closeBlock(continues: Bool) {
-        guard let block = openBlock else { return }
-        openBlock = nil
-        let payload = block.cursor - block.payloadStart
-        let byteCount = aligned(block.cursor - block.slabOffset)
-        (block.slab.base + block.cursor).initializeMemory(
-            as: UInt8.self, repeating: 0, count: block.slabOffset + byteCount - block.cursor)
+        guard let slab = open.slab else { return }
+        let block = open
+        open = .none
+        let head = BlockHeader.byteCount(commitCount: 1)
+        let payload = block.byteCount - head
+        let byteCount = aligned(block.byteCount)
+        let slabOffset = block.start - slab.base
+        block.cursor.initializeMemory(as: UInt8.self, repeating: 0, count: byteCount - block.byteCount)
         var header = BlockHeader(epoch: identity.epoch, position: position, synced: durable)
         header.flags = (continues ? BlockHeader.continues : 0) | (block.isContinued ? BlockHeader.continued : 0)
         header.blockByteCount = UInt32(byteCount)
@@ -137,12 +132,12 @@ extension StoreCore {
                 firstSeq: block.firstSeq, time: staged.time, entryCount: UInt32(block.entryCount),
                 plainByteCount: UInt32(payload))
         ]
-        header.write(at: block.slab.base + block.slabOffset)
-        block.slab.used = block.slabOffset + byteCount
-        let start = position.offset + UInt32(BlockHeader.byteCount(commitCount: 1))
+        header.write(at: block.start)
+        slab.used = slabOffset + byteCount
+        let start = position.offset + UInt32(head)
         staged.blocks.append(
             ClosedBlock(
-                slab: block.slab, slabOffset: block.slabOffset, byteCount: byteCount, segment: position.segment,
+                slab: slab, slabOffset: slabOffset, byteCount: byteCount, segment: position.segment,
                 place: CommitPlace(
                     firstSeq: block.firstSeq, time: staged.time, start: start, end: start + UInt32(payload),
                     seqSpan: UInt32(truncatingIfNeeded: block.lastSeq - block.firstSeq), isPlain: block.isPlain)))
@@ -150,7 +145,7 @@ extension StoreCore {
     }
 
     var stagedByteCount: Int {
-        staged.blocks.reduce(0) { $0 + $1.byteCount } + (openBlock.map { $0.cursor - $0.slabOffset } ?? 0)
+        staged.blocks.reduce(0) { $0 + $1.byteCount } + (open.isOpen ? open.byteCount : 0)
     }
 
     private func aligned(_ count: Int) -> Int { (count + BlockHeader.alignment - 1) & ~(BlockHeader.alignment - 1) }

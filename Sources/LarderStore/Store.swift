@@ -145,7 +145,7 @@ extension Store {
 
     /// Bytes staged and not handed out yet.
     public var stagedByteCount: Int { core.stagedByteCount }
-    public var hasStaged: Bool { core.openBlock != nil || !core.staged.blocks.isEmpty }
+    public var hasStaged: Bool { core.open.isOpen || !core.staged.blocks.isEmpty }
     public var isCommitting: Bool { core.inFlight != nil }
 
     /// Closes what is staged and hands it out; nil when there is nothing, or a commit is under way.

@@ -20,22 +20,36 @@ public struct StoreOptions: Sendable {
     public init() {}
 }
 
-/// A block that is being filled.
+/// A block that is being filled. Its pointers lie in its slab; `cursor` never passes `limit`.
 struct OpenBlock {
-    var slab: Slab
-    /// Where it begins in the slab.
-    var slabOffset: Int
-    /// Behind the last staged entry, in the slab.
-    var cursor: Int
-    /// Where it must end, in the slab.
-    var limit: Int
-    var firstSeq: UInt64
+    /// Nil: none is open.
+    var slab: Slab?
+    /// The block's first byte.
+    var start: UnsafeMutableRawPointer
+    /// Behind the last staged entry.
+    var cursor: UnsafeMutableRawPointer
+    var limit: UnsafeMutableRawPointer
+    var firstSeq: UInt64 = 0
     var lastSeq: UInt64 = 0
     var entryCount = 0
     var isPlain = true
-    var isContinued: Bool
+    var isContinued = false
 
-    var payloadStart: Int { slabOffset + BlockHeader.byteCount(commitCount: 1) }
+    static var none: OpenBlock {
+        OpenBlock(slab: nil, at: UnsafeMutableRawPointer(bitPattern: 64).unsafelyUnwrapped, room: 0)
+    }
+
+    init(slab: Slab?, at start: UnsafeMutableRawPointer, room: Int) {
+        self.slab = slab
+        self.start = start
+        cursor = start
+        limit = start + room
+    }
+
+    var isOpen: Bool { slab != nil }
+    /// With its header, without padding.
+    var byteCount: Int { cursor - start }
+    @inline(__always)
     var room: Int { limit - cursor }
 }
 
@@ -91,7 +105,7 @@ struct StoreCore: ~Copyable {
     var writeHandle: FileHandle?
     var retiredHandles: [FileHandle] = []
     var hasNewFile = false
-    var openBlock: OpenBlock?
+    var open = OpenBlock.none
     var staged: Commit
     var stagedOps = PendingOps()
     var inFlight: Commit?

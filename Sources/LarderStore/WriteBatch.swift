@@ -107,12 +107,15 @@ struct BatchOp {
     var keyByteCount: Int32 = 0
     var fingerprint: UInt32 = 0
     var known: Int32 = 256
+    var kindNumber: Int32 = 0
     var kindIndex: UInt8 = 0
     var mode: SaveMode = .merge
     var isDelete = false
     var isPersonal = false
     /// Its record holds personal fields that it may not write.
     var hasGuardedFields = false
+    /// Its record may lack required fields, which a new record must have.
+    var mayBePartial = false
     var isRefused = false
     /// ifSeq and unset are in the batch's side table.
     var hasRareOptions = false
@@ -127,10 +130,51 @@ struct BatchOp {
     var storedOrigin: UInt64 = 0
     /// The stored record, in the batch's arena; empty when `isEqualToStored`.
     var stored = UnsafeRawBufferPointer(start: nil, count: 0)
+    /// The entry that the operation wrote, else the one that is there, else 0.
+    var seq: UInt64 = 0
+    var outcome = Outcome.refused
 
     @inline(__always)
     var key: UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: payload.baseAddress.map { $0 + Int(keyOffset) }, count: Int(keyByteCount))
+    }
+}
+
+/// The operations of a batch, in memory that does not move while the batch is decided.
+struct BatchOps: ~Copyable {
+    private(set) var count = 0
+    private var base: UnsafeMutablePointer<BatchOp>
+    private var capacity = 1024
+
+    init() { base = .allocate(capacity: capacity) }
+    deinit { base.deallocate() }
+
+    @inline(__always)
+    func pointer(_ index: Int) -> UnsafeMutablePointer<BatchOp> { base + index }
+
+    /// Room for one more; it counts once it was written.
+    @inline(__always)
+    mutating func append(_ op: BatchOp) {
+        if count == capacity { grow() }
+        (base + count).initialize(to: op)
+        count &+= 1
+    }
+
+    private mutating func grow() {
+        let grown = UnsafeMutablePointer<BatchOp>.allocate(capacity: capacity * 2)
+        grown.moveInitialize(from: base, count: count)
+        base.deallocate()
+        base = grown
+        capacity *= 2
+    }
+
+    mutating func removeAll() {
+        if capacity > 65_536 {
+            base.deallocate()
+            capacity = 1024
+            base = .allocate(capacity: capacity)
+        }
+        count = 0
     }
 }
 
@@ -171,7 +215,7 @@ struct Arena: ~Copyable {
 /// A batch. Begun, filled with operations, resolved, staged; then its results are read. Kept and begun anew for the
 /// next one, so that its memory is used again. One thread.
 public final class WriteBatch {
-    var ops: ContiguousArray<BatchOp> = []
+    var ops = BatchOps()
     var rare: [Int: (ifSeq: UInt64?, unset: FieldSet)] = [:]
     var arena = Arena()
     /// Entries that were read from the disk for this batch.
@@ -190,9 +234,9 @@ public final class WriteBatch {
     public internal(set) var isDryRun = false
 
     /// What became of each operation, in order; set when the batch is staged.
-    public internal(set) var outcomes: ContiguousArray<Outcome> = []
+    public var outcomes: [Outcome] { (0..<ops.count).map { ops.pointer($0).pointee.outcome } }
     /// The seq of the entry that an operation wrote, else of the one that is there, else 0.
-    public internal(set) var seqs: ContiguousArray<UInt64> = []
+    public var seqs: [UInt64] { (0..<ops.count).map { ops.pointer($0).pointee.seq } }
     public internal(set) var refusals: [Refusal] = []
     public internal(set) var counts = OutcomeCounts()
     /// The last seq that the answer depends on.
@@ -206,7 +250,7 @@ public final class WriteBatch {
     ///   - origin: the number of an import's origin, or 0: the program's own, by its name.
     ///   - batchNumber: the sender's number of this batch in its import, or 0.
     public func begin(origin: UInt64, programName: String, batchNumber: UInt64 = 0, isDryRun: Bool = false) {
-        ops.removeAll(keepingCapacity: true)
+        ops.removeAll()
         if !rare.isEmpty { rare.removeAll() }
         if !fetched.isEmpty { fetched.removeAll(keepingCapacity: true) }
         arena.removeAll()
@@ -217,8 +261,6 @@ public final class WriteBatch {
         isImport = origin != 0
         self.batchNumber = batchNumber
         self.isDryRun = isDryRun
-        outcomes.removeAll(keepingCapacity: true)
-        seqs.removeAll(keepingCapacity: true)
         if !refusals.isEmpty { refusals.removeAll() }
         counts = OutcomeCounts()
         lastSeq = 0
@@ -227,11 +269,13 @@ public final class WriteBatch {
     public var operationCount: Int { ops.count }
 
     /// The key that the host made for the operation at `position`, or nil.
-    public func madeKey(at position: Int) -> [UInt8]? { ops[position].madeKey ? Array(ops[position].key) : nil }
+    public func madeKey(at position: Int) -> [UInt8]? { ops.pointer(position).pointee.madeKey ? Array(ops.pointer(position).pointee.key) : nil }
 
     /// Copies every payload that is borrowed, so that the batch can wait while its frame's memory is used again.
     public func takeCopies() {
-        for index in ops.indices where !ops[index].madeKey { ops[index].payload = arena.copy(ops[index].payload) }
+        for index in 0..<ops.count where !ops.pointer(index).pointee.madeKey {
+            ops.pointer(index).pointee.payload = arena.copy(ops.pointer(index).pointee.payload)
+        }
     }
 
     func refuse(_ reason: Refusal.Reason) {
@@ -241,10 +285,11 @@ public final class WriteBatch {
         ops.append(op)
     }
 
-    func conclude(_ outcome: Outcome, seq: UInt64) {
-        outcomes.append(outcome)
-        seqs.append(seq)
-        counts[outcome] += 1
+    @inline(__always)
+    func conclude(_ op: UnsafeMutablePointer<BatchOp>, _ outcome: Outcome, seq: UInt64) {
+        op.pointee.outcome = outcome
+        op.pointee.seq = seq
+        counts[outcome] &+= 1
     }
 }
 
@@ -252,5 +297,5 @@ extension WriteBatch {
     /// The origin that the last batch named, 0 for the program's own.
     public var originForHost: UInt64 { origin }
     /// Every operation is a delete: a failure is then `failed_to_delete`.
-    public var isOnlyDeletes: Bool { !ops.isEmpty && ops.allSatisfy { $0.isDelete } }
+    public var isOnlyDeletes: Bool { ops.count > 0 && (0..<ops.count).allSatisfy { ops.pointer($0).pointee.isDelete } }
 }

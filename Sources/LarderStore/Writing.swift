@@ -33,19 +33,21 @@ extension StoreCore {
             batch.refuse(.unknownKind(operation.kind))
             return
         }
-        let schema = kinds[kindIndex]
         var op = BatchOp(payload: operation.payload)
         op.kindIndex = kindIndex
+        op.kindNumber = Int32(truncatingIfNeeded: operation.kind)
         op.isDelete = operation.isDelete
         op.mode = operation.mode
         op.isPersonal = operation.isPersonal
         op.known = Int32(clamping: operation.known)
         do throws(FormatError) {
-            if operation.isDelete {
-                try schema.checkKey(operation.payload)
-                op.keyByteCount = Int32(truncatingIfNeeded: operation.payload.count)
-            } else {
-                try check(&op, schema, batch)
+            try kinds.with(kindIndex) { schema throws(FormatError) in
+                if operation.isDelete {
+                    try schema.checkKey(operation.payload)
+                    op.keyByteCount = Int32(truncatingIfNeeded: operation.payload.count)
+                } else {
+                    try check(&op, schema, batch)
+                }
             }
         } catch {
             batch.refuse(operation.isDelete ? .badKey(error) : .format(error))
@@ -63,9 +65,14 @@ extension StoreCore {
     @inline(__always)
     private func check(_ op: inout BatchOp, _ schema: RecordSchema, _ batch: WriteBatch) throws(FormatError) {
         var exempt = FieldSet()
-        if op.mode == .merge || op.mode == .fill || schema.kind.keyIsOneUUID { exempt = exemptFields(op, schema) }
+        if op.mode == .merge || op.mode == .fill {
+            op.mayBePartial = schema.requiresMoreThanKey
+            if op.mayBePartial || schema.kindKeyIsOneUUID { exempt = exemptFields(op, schema) }
+        } else if schema.kindKeyIsOneUUID {
+            exempt = exemptFields(op, schema)
+        }
         var scan = try schema.scan(op.payload, exempt: exempt)
-        if schema.kind.keyIsOneUUID && !scan.present.contains(1) {
+        if schema.kindKeyIsOneUUID && !scan.present.contains(1) {
             op.payload = withMadeKey(op.payload, scan.present, batch)
             op.madeKey = true
             scan = try schema.scan(op.payload, exempt: exempt)
@@ -109,9 +116,10 @@ extension StoreCore {
         while batch.resolvedCount < batch.ops.count {
             let at = batch.resolvedCount
             var byteCount = EntryWriter.headByteCountMax
-            if !batch.ops[at].isRefused {
-                if let cold = try resolve(&batch.ops[at], batch) { return .cold(cold) }
-                byteCount += batch.ops[at].payload.count + batch.ops[at].stored.count
+            let op = batch.ops.pointer(at)
+            if !op.pointee.isRefused {
+                if let cold = try resolve(op, batch) { return .cold(cold) }
+                byteCount += op.pointee.payload.count + op.pointee.stored.count
             }
             batch.stagedByteCountMax += byteCount
             batch.resolvedCount = at + 1
@@ -121,15 +129,17 @@ extension StoreCore {
 
     /// Finds the durable entry of an operation's key. Returns a read that has to be done first, or nil.
     @inline(__always)
-    private mutating func resolve(_ op: inout BatchOp, _ batch: WriteBatch) throws(StoreError) -> ColdRead? {
-        op.storedOrdinal = UInt32.max
-        op.isEqualToStored = false
-        op.stored = UnsafeRawBufferPointer(start: nil, count: 0)
+    private mutating func resolve(
+        _ op: UnsafeMutablePointer<BatchOp>, _ batch: WriteBatch
+    ) throws(StoreError) -> ColdRead? {
+        op.pointee.storedOrdinal = UInt32.max
+        op.pointee.isEqualToStored = false
+        op.pointee.stored = UnsafeRawBufferPointer(start: nil, count: 0)
         var probe = 0
-        while let ordinal = index.next(op.fingerprint, &probe) {
+        while let ordinal = index.next(op.pointee.fingerprint, &probe) {
             let place = table[ordinal]
-            guard place.kindIndex == op.kindIndex else { continue }
-            switch try confirm(&op, ordinal, place, batch) {
+            guard place.kindIndex == op.pointee.kindIndex else { continue }
+            switch try confirm(op, ordinal, place, batch) {
             case .isOther: continue
             case .isIt: return nil
             case .cold(let read): return read
@@ -145,7 +155,7 @@ extension StoreCore {
     }
 
     private mutating func confirm(
-        _ op: inout BatchOp, _ ordinal: UInt32, _ place: Place, _ batch: WriteBatch
+        _ op: UnsafeMutablePointer<BatchOp>, _ ordinal: UInt32, _ place: Place, _ batch: WriteBatch
     ) throws(StoreError) -> Confirmation {
         var view: EntryView
         var isFetched = false
@@ -159,21 +169,21 @@ extension StoreCore {
             case .entry(let found): view = found
             }
         }
-        if isEqual(view.payload, op.payload) {
-            op.isEqualToStored = true
+        if isEqual(view.payload, op.pointee.payload) {
+            op.pointee.isEqualToStored = true
         } else {
             let range: Range<Int>
-            do throws(FormatError) { range = try kinds[op.kindIndex].keyRange(ofChecked: view.payload) } catch {
+            do throws(FormatError) { range = try kinds[op.pointee.kindIndex].keyRange(ofChecked: view.payload) } catch {
                 throw .damaged(path: path, offset: Int(place.offset), fault: error)
             }
-            guard isEqual(UnsafeRawBufferPointer(rebasing: view.payload[range]), op.key) else { return .isOther }
-            op.stored = isFetched || op.isDelete ? view.payload : batch.arena.copy(view.payload)
+            guard isEqual(UnsafeRawBufferPointer(rebasing: view.payload[range]), op.pointee.key) else { return .isOther }
+            op.pointee.stored = isFetched || op.pointee.isDelete ? view.payload : batch.arena.copy(view.payload)
         }
-        op.storedOrdinal = ordinal
-        op.storedSeq = view.seq
-        op.storedFirstSeq = view.firstSeq
-        op.storedSavedAt = view.savedAt
-        op.storedOrigin = view.origin
+        op.pointee.storedOrdinal = ordinal
+        op.pointee.storedSeq = view.seq
+        op.pointee.storedFirstSeq = view.firstSeq
+        op.pointee.storedSavedAt = view.savedAt
+        op.pointee.storedOrigin = view.origin
         return .isIt
     }
 
@@ -182,9 +192,9 @@ extension StoreCore {
         let at = batch.resolvedCount
         guard at < batch.ops.count else { return }
         var probe = 0
-        while let ordinal = index.next(batch.ops[at].fingerprint, &probe) {
+        while let ordinal = index.next(batch.ops.pointer(at).pointee.fingerprint, &probe) {
             let place = table[ordinal]
-            guard place.kindIndex == batch.ops[at].kindIndex, batch.fetched[place.raw] == nil else { continue }
+            guard place.kindIndex == batch.ops.pointer(at).pointee.kindIndex, batch.fetched[place.raw] == nil else { continue }
             if case .entry(let view) = try entry(at: place) {
                 batch.fetched[place.raw] = (view, batch.arena.copy(view.payload))
             }
@@ -206,13 +216,14 @@ extension StoreCore {
         var origin = batch.origin
         var dependsOnInFlight = false
         var dependsOnStaged = false
-        for at in batch.ops.indices {
-            if batch.ops[at].isRefused {
-                batch.conclude(.refused, seq: 0)
+        for at in 0..<batch.ops.count {
+            let op = batch.ops.pointer(at)
+            if op.pointee.isRefused {
+                batch.conclude(op, .refused, seq: 0)
                 continue
             }
             if origin == 0 { origin = try declareOrigin(batch) }
-            try decide(batch, at, origin, &dependsOnStaged, &dependsOnInFlight)
+            try decide(batch, at, op, origin, &dependsOnStaged, &dependsOnInFlight)
         }
         if nextSeq != firstSeq {
             if batch.batchNumber != 0 { try stageToken(batch, origin) }
@@ -260,61 +271,61 @@ extension StoreCore {
 
     @inline(__always)
     private mutating func decide(
-        _ batch: WriteBatch, _ at: Int, _ origin: UInt64, _ dependsOnStaged: inout Bool, _ dependsOnInFlight: inout Bool
+        _ batch: WriteBatch, _ at: Int, _ pointer: UnsafeMutablePointer<BatchOp>, _ origin: UInt64,
+        _ dependsOnStaged: inout Bool, _ dependsOnInFlight: inout Bool
     ) throws(StoreError) {
-        let op = batch.ops[at]
         var existing: Existing?
-        let earlier = stagedOps.find(op.fingerprint, kindIndex: op.kindIndex, key: op.key)
+        let earlier = stagedOps.find(pointer.pointee.fingerprint, kindIndex: pointer.pointee.kindIndex, key: pointer.pointee.key)
         if let earlier {
             dependsOnStaged = true
-            existing = self.existing(stagedOps[earlier], op)
-        } else if let flying = inFlightOps.find(op.fingerprint, kindIndex: op.kindIndex, key: op.key) {
+            existing = self.existing(stagedOps[earlier], pointer)
+        } else if let flying = inFlightOps.find(pointer.pointee.fingerprint, kindIndex: pointer.pointee.kindIndex, key: pointer.pointee.key) {
             dependsOnInFlight = true
-            existing = self.existing(inFlightOps[flying], op)
-        } else if op.storedOrdinal != UInt32.max {
+            existing = self.existing(inFlightOps[flying], pointer)
+        } else if pointer.pointee.storedOrdinal != UInt32.max {
             existing = Existing(
-                seq: op.storedSeq, firstSeq: op.storedFirstSeq, savedAt: op.storedSavedAt, origin: op.storedOrigin,
-                record: op.isEqualToStored ? op.payload : op.stored, isEqual: op.isEqualToStored)
+                seq: pointer.pointee.storedSeq, firstSeq: pointer.pointee.storedFirstSeq, savedAt: pointer.pointee.storedSavedAt, origin: pointer.pointee.storedOrigin,
+                record: pointer.pointee.isEqualToStored ? pointer.pointee.payload : pointer.pointee.stored, isEqual: pointer.pointee.isEqualToStored)
         }
         var unset = FieldSet()
-        if op.hasRareOptions, let rare = batch.rare[at] {
+        if pointer.pointee.hasRareOptions, let rare = batch.rare[at] {
             unset = rare.unset
             if let ifSeq = rare.ifSeq, ifSeq != existing?.seq ?? 0 {
                 batch.refusals.append(Refusal(position: at, reason: .conflict(current: existing?.seq ?? 0)))
-                batch.conclude(.refused, seq: existing?.seq ?? 0)
+                batch.conclude(pointer, .refused, seq: existing?.seq ?? 0)
                 return
             }
         }
-        if op.isDelete {
-            guard let existing else { return batch.conclude(.notFound, seq: 0) }
-            if !batch.isDryRun { try stageDelete(op, existing.firstSeq, existing.seq, origin, earlier) }
-            return batch.conclude(.deleted, seq: batch.isDryRun ? existing.seq : nextSeq - 1)
+        if pointer.pointee.isDelete {
+            guard let existing else { return batch.conclude(pointer, .notFound, seq: 0) }
+            if !batch.isDryRun { try stageDelete(pointer, existing.firstSeq, existing.seq, origin, earlier) }
+            return batch.conclude(pointer, .deleted, seq: batch.isDryRun ? existing.seq : nextSeq - 1)
         }
         guard let existing else {
-            return try create(batch, at, op, origin, earlier)
+            return try create(batch, at, pointer, origin, earlier)
         }
-        if batch.isImport && existing.origin == origin { return batch.conclude(.duplicate, seq: existing.seq) }
-        if op.mode == .insert { return batch.conclude(.alreadySaved, seq: existing.seq) }
-        if existing.isEqual && unset.isEmpty { return batch.conclude(.unchanged, seq: existing.seq) }
+        if batch.isImport && existing.origin == origin { return batch.conclude(pointer, .duplicate, seq: existing.seq) }
+        if pointer.pointee.mode == .insert { return batch.conclude(pointer, .alreadySaved, seq: existing.seq) }
+        if existing.isEqual && unset.isEmpty { return batch.conclude(pointer, .unchanged, seq: existing.seq) }
         let isChanged: Bool
         do throws(FormatError) {
             isChanged = try merger.merge(
-                old: existing.record, new: op.payload, schema: kinds[op.kindIndex], mode: op.mode, known: Int(op.known),
-                personal: op.isPersonal, unset: unset)
+                old: existing.record, new: pointer.pointee.payload, schema: kinds[pointer.pointee.kindIndex], mode: pointer.pointee.mode, known: Int(pointer.pointee.known),
+                personal: pointer.pointee.isPersonal, unset: unset)
         } catch {
             throw .damaged(path: path, offset: 0, fault: error)
         }
-        guard isChanged else { return batch.conclude(.unchanged, seq: existing.seq) }
+        guard isChanged else { return batch.conclude(pointer, .unchanged, seq: existing.seq) }
         let merged = merger.result.bytes
-        if let fault = merged.withUnsafeBytes({ mergedFault($0, kinds[op.kindIndex]) }) {
+        if let fault = merged.withUnsafeBytes({ mergedFault($0, kinds[pointer.pointee.kindIndex]) }) {
             batch.refusals.append(Refusal(position: at, reason: .format(fault)))
-            return batch.conclude(.refused, seq: existing.seq)
+            return batch.conclude(pointer, .refused, seq: existing.seq)
         }
         if !batch.isDryRun {
             let record = merged.withUnsafeBytes { batch.arena.copy($0) }
-            try stageUpdate(op, record, existing.firstSeq, existing.savedAt, existing.seq, origin, earlier)
+            try stageUpdate(pointer, record, existing.firstSeq, existing.savedAt, existing.seq, origin, earlier)
         }
-        batch.conclude(.updated, seq: batch.isDryRun ? existing.seq : nextSeq - 1)
+        batch.conclude(pointer, .updated, seq: batch.isDryRun ? existing.seq : nextSeq - 1)
     }
 
     /// What a merged record lacks or exceeds, or nil.
@@ -330,66 +341,63 @@ extension StoreCore {
         } catch { return error }
     }
 
-    private func existing(_ pending: PendingOp, _ op: BatchOp) -> Existing? {
+    private func existing(_ pending: PendingOp, _ pointer: UnsafeMutablePointer<BatchOp>) -> Existing? {
         guard !pending.isDelete else { return nil }
         return Existing(
             seq: pending.seq, firstSeq: pending.firstSeq, savedAt: pending.savedAt, origin: pending.origin,
-            record: pending.payload, isEqual: isEqual(pending.payload, op.payload))
+            record: pending.payload, isEqual: isEqual(pending.payload, pointer.pointee.payload))
     }
 
     @inline(__always)
     private mutating func create(
-        _ batch: WriteBatch, _ at: Int, _ op: BatchOp, _ origin: UInt64, _ earlier: Int?
+        _ batch: WriteBatch, _ at: Int, _ pointer: UnsafeMutablePointer<BatchOp>, _ origin: UInt64, _ earlier: Int?
     ) throws(StoreError) {
-        var record = op.payload
-        if op.mode == .merge || op.mode == .fill || op.hasGuardedFields {
-            let schema = kinds[op.kindIndex]
-            if op.hasGuardedFields {
+        var record = pointer.pointee.payload
+        if pointer.pointee.mayBePartial || pointer.pointee.hasGuardedFields {
+            let schema = kinds[pointer.pointee.kindIndex]
+            if pointer.pointee.hasGuardedFields {
                 do throws(FormatError) {
                     _ = try merger.merge(
-                        old: nil, new: op.payload, schema: schema, mode: .replace, known: 256, personal: false)
+                        old: nil, new: pointer.pointee.payload, schema: schema, mode: .replace, known: 256, personal: false)
                 } catch { throw .damaged(path: path, offset: 0, fault: error) }
                 record = merger.result.bytes.withUnsafeBytes { batch.arena.copy($0) }
             }
-            if schema.required.first != nil, schema.kind.highestRequired > schema.kind.keyFieldCount,
-                let fault = mergedFault(record, schema)
-            {
+            if pointer.pointee.mayBePartial, let fault = mergedFault(record, schema) {
                 batch.refusals.append(Refusal(position: at, reason: .format(fault)))
-                return batch.conclude(.refused, seq: 0)
+                return batch.conclude(pointer, .refused, seq: 0)
             }
         }
-        if batch.isDryRun { return batch.conclude(.created, seq: 0) }
+        if batch.isDryRun { return batch.conclude(pointer, .created, seq: 0) }
         try reserve(record.count + EntryWriter.headByteCountMax)
         let seq = nextSeq
-        let base = stagingPointer
-        let schema = kinds[op.kindIndex]
+        let base = open.cursor
         let byteCount = EntryWriter.created(
-            at: base, seq: seq, commitFirstSeq: openBlock.unsafelyUnwrapped.firstSeq, kind: schema.kind.number,
+            at: base, seq: seq, commitFirstSeq: open.firstSeq, kind: Int(pointer.pointee.kindNumber),
             origin: origin, record: record)
         // The record lies between the head and the CRC.
         let payload = UnsafeRawBufferPointer(start: base + (byteCount &- 4 &- record.count), count: record.count)
         let offset = advance(byteCount, seq: seq, isPlain: true)
-        let keyOffset = op.hasGuardedFields ? Int32(1 + Int(record[0])) : op.keyOffset
+        let keyOffset = pointer.pointee.hasGuardedFields ? Int32(1 + Int(record[0])) : pointer.pointee.keyOffset
         stagedOps.append(
             PendingOp(
                 seq: seq, firstSeq: seq, previousSeq: 0, savedAt: staged.time, origin: origin, payload: payload,
-                keyOffset: UInt32(truncatingIfNeeded: keyOffset), keyByteCount: UInt32(truncatingIfNeeded: op.keyByteCount),
-                place: Place(segment: position.segment, offset: offset, kindIndex: op.kindIndex),
-                fingerprint: op.fingerprint, kindIndex: op.kindIndex, isDelete: false, isNew: true),
+                keyOffset: UInt32(truncatingIfNeeded: keyOffset), keyByteCount: UInt32(truncatingIfNeeded: pointer.pointee.keyByteCount),
+                place: Place(segment: position.segment, offset: offset, kindIndex: pointer.pointee.kindIndex),
+                fingerprint: pointer.pointee.fingerprint, kindIndex: pointer.pointee.kindIndex, isDelete: false, isNew: true),
             replacing: earlier)
-        batch.conclude(.created, seq: seq)
+        batch.conclude(pointer, .created, seq: seq)
     }
 
     private mutating func stageUpdate(
-        _ op: BatchOp, _ record: UnsafeRawBufferPointer, _ firstSeq: UInt64, _ savedAt: Int64, _ previousSeq: UInt64,
+        _ pointer: UnsafeMutablePointer<BatchOp>, _ record: UnsafeRawBufferPointer, _ firstSeq: UInt64, _ savedAt: Int64, _ previousSeq: UInt64,
         _ origin: UInt64, _ earlier: Int?
     ) throws(StoreError) {
         try reserve(record.count + EntryWriter.headByteCountMax)
         let seq = nextSeq
-        let base = stagingPointer
+        let base = open.cursor
         let byteCount = EntryWriter.updated(
-            at: base, seq: seq, commitFirstSeq: openBlock?.firstSeq ?? seq, commitTime: staged.time, flags: 0,
-            kind: kinds[op.kindIndex].kind.number, origin: origin, firstSeq: firstSeq, savedAt: savedAt,
+            at: base, seq: seq, commitFirstSeq: open.firstSeq, commitTime: staged.time, flags: 0,
+            kind: Int(pointer.pointee.kindNumber), origin: origin, firstSeq: firstSeq, savedAt: savedAt,
             previousSeq: previousSeq, changed: merger.changed, record: record)
         let payload = UnsafeRawBufferPointer(start: base + (byteCount - 4 - record.count), count: record.count)
         let offset = advance(byteCount, seq: seq, isPlain: true)
@@ -397,29 +405,29 @@ extension StoreCore {
             PendingOp(
                 seq: seq, firstSeq: firstSeq, previousSeq: previousSeq, savedAt: savedAt, origin: origin,
                 payload: payload, keyOffset: UInt32(1 + Int(record[0])),
-                keyByteCount: UInt32(truncatingIfNeeded: op.keyByteCount),
-                place: Place(segment: position.segment, offset: offset, kindIndex: op.kindIndex),
-                fingerprint: op.fingerprint, kindIndex: op.kindIndex, isDelete: false, isNew: false),
+                keyByteCount: UInt32(truncatingIfNeeded: pointer.pointee.keyByteCount),
+                place: Place(segment: position.segment, offset: offset, kindIndex: pointer.pointee.kindIndex),
+                fingerprint: pointer.pointee.fingerprint, kindIndex: pointer.pointee.kindIndex, isDelete: false, isNew: false),
             replacing: earlier)
     }
 
     private mutating func stageDelete(
-        _ op: BatchOp, _ firstSeq: UInt64, _ previousSeq: UInt64, _ origin: UInt64, _ earlier: Int?
+        _ pointer: UnsafeMutablePointer<BatchOp>, _ firstSeq: UInt64, _ previousSeq: UInt64, _ origin: UInt64, _ earlier: Int?
     ) throws(StoreError) {
-        let key = op.key
+        let key = pointer.pointee.key
         try reserve(key.count + EntryWriter.headByteCountMax)
         let seq = nextSeq
-        let base = stagingPointer
+        let base = open.cursor
         let byteCount = EntryWriter.deleted(
-            at: base, seq: seq, commitFirstSeq: openBlock?.firstSeq ?? seq, kind: kinds[op.kindIndex].kind.number,
+            at: base, seq: seq, commitFirstSeq: open.firstSeq, kind: Int(pointer.pointee.kindNumber),
             origin: origin, firstSeq: firstSeq, previousSeq: previousSeq, key: key)
         let payload = UnsafeRawBufferPointer(start: base + (byteCount - 4 - key.count), count: key.count)
         _ = advance(byteCount, seq: seq, isPlain: true)
         stagedOps.append(
             PendingOp(
                 seq: seq, firstSeq: firstSeq, previousSeq: previousSeq, savedAt: 0, origin: origin, payload: payload,
-                keyOffset: 0, keyByteCount: UInt32(key.count), place: .hole, fingerprint: op.fingerprint,
-                kindIndex: op.kindIndex, isDelete: true, isNew: false),
+                keyOffset: 0, keyByteCount: UInt32(key.count), place: .hole, fingerprint: pointer.pointee.fingerprint,
+                kindIndex: pointer.pointee.kindIndex, isDelete: true, isNew: false),
             replacing: earlier)
     }
 }
