@@ -61,7 +61,10 @@ public struct FrameHeader: Equatable, Sendable {
         let length = UInt32(littleEndian: base.loadUnaligned(as: UInt32.self))
         let middle = UInt32(littleEndian: base.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
         let id = UInt32(littleEndian: base.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
-        guard middle <= 0xFF else { throw FrameError.reservedBitsSet(id: id) }
+        guard middle <= 0xFF else {
+            let isFlag = middle & 0xFF00 != 0
+            throw FrameError.reservedBitsSet(offset: isFlag ? FrameHeader.flagsOffset : FrameHeader.zeroOffset, id: id)
+        }
         guard Int(length) <= limit else { throw FrameError.tooLarge(length: Int(length), limit: limit, id: id) }
         self.init(bodyByteCount: Int(length), type: UInt8(truncatingIfNeeded: middle), id: id)
     }
@@ -69,8 +72,8 @@ public struct FrameHeader: Equatable, Sendable {
 
 /// A header after which the next frame cannot be found: the connection ends.
 public enum FrameError: Error, Equatable, Sendable {
-    /// The flags or the zero field are not 0.
-    case reservedBitsSet(id: UInt32)
+    /// The flags or the zero field are not 0; the offset is that of the field in the header.
+    case reservedBitsSet(offset: Int, id: UInt32)
     case tooLarge(length: Int, limit: Int, id: UInt32)
 }
 

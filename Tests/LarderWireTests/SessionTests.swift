@@ -141,7 +141,7 @@ struct SessionTests {
         var open = session(.open)
         #expect(open.refusal(ofBody: FormatError(.truncated, at: 0), of: .get).isFatal == false)
         #expect(open.state == .open)
-        #expect(open.received(FrameError.reservedBitsSet(id: 1)).isFatal == true)
+        #expect(open.received(FrameError.reservedBitsSet(offset: 5, id: 1)).isFatal == true)
         #expect(open.state == .closed)
     }
 

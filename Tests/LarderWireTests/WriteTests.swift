@@ -42,12 +42,12 @@ struct WriteTests {
         #expect(fault([1, 1, 0, 1, 24, 0]) == nil)
         #expect(fault([0, 1, 0, 1, 24, 0]) == FormatError(.outOfRange, at: 4))
         #expect(fault([3, 1, 0, 1, 24, 0]) == FormatError(.outOfRange, at: 4))
-        #expect(fault([1, 0, 0, 1, 24, 0]) == FormatError(.outOfRange, at: 5))
+        #expect(fault([1, 0, 0, 1, 24, 0]) == FormatError(.badStructure, at: 4))
         #expect(fault([1, 5, 0, 1, 24, 0]) == FormatError(.outOfRange, at: 5))
-        #expect(fault([2, 1, 0, 1, 0, 0]) == FormatError(.outOfRange, at: 5))
+        #expect(fault([2, 1, 0, 1, 0, 0]) == FormatError(.badStructure, at: 4))
         #expect(fault([1, 1, 16, 1, 24, 0]) == FormatError(.badStructure, at: 6))
-        #expect(fault([1, 1, 8, 1, 24, 0, 0]) == FormatError(.badStructure, at: 6), "unset is for merge")
-        #expect(fault([2, 0, 4, 1, 0, 1, 0]) == FormatError(.badStructure, at: 6), "unless_exists is for saves")
+        #expect(fault([1, 1, 8, 1, 24, 0, 0]) == FormatError(.badStructure, at: 4), "unset is for merge")
+        #expect(fault([2, 0, 4, 1, 0, 1, 0]) == FormatError(.badStructure, at: 4), "unless_exists is for saves")
         #expect(fault([2, 0, 0, 1, 1, 0]) == FormatError(.outOfRange, at: 8), "known of a delete")
     }
 

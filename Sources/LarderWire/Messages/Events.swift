@@ -117,6 +117,7 @@ public struct RunReader {
         let at = reader.offset
         let run = try RunHeader(from: &reader)
         guard run.entriesByteCount > 0 else { throw FormatError(.outOfRange, at: at &+ 16) }
+        guard run.entriesByteCount <= reader.remaining else { throw FormatError(.truncated, at: at &+ 16) }
         return Run(header: run, entries: try reader.slice(run.entriesByteCount))
     }
 }

@@ -54,21 +54,21 @@ public struct Operation {
         return numbers
     }
 
-    /// Reads one, wholly checked but for its payload. An error's offset is that of the field at fault.
+    /// Reads one, wholly checked but for its payload. An error's offset is that of the field at fault; where fields
+    /// contradict each other, that of the operation.
     @inlinable
     public init(from reader: inout ByteReader) throws(FormatError) {
         let at = reader.offset
-        guard reader.remaining >= Operation.byteCountMin else { throw FormatError(.truncated, at: at) }
-        let action = reader.base.load(fromByteOffset: at, as: UInt8.self)
-        let mode = reader.base.load(fromByteOffset: at &+ 1, as: UInt8.self)
-        let options = reader.base.load(fromByteOffset: at &+ 2, as: UInt8.self)
+        let action = try reader.u8()
+        let modeByte = try reader.u8()
+        let optionBits = try reader.u8()
         guard action == 1 || action == 2 else { throw FormatError(.outOfRange, at: at) }
-        let isDelete = action == 2
-        self.mode = SaveMode(rawValue: mode)
-        guard isDelete ? mode == 0 : self.mode != nil else { throw FormatError(.outOfRange, at: at &+ 1) }
-        self.options = OperationOptions(rawValue: options)
-        guard options & ~OperationOptions.all == 0 else { throw FormatError(.badStructure, at: at &+ 2) }
-        reader.offset = at &+ 3
+        mode = SaveMode(rawValue: modeByte)
+        guard mode != nil || modeByte == 0 else { throw FormatError(.outOfRange, at: at &+ 1) }
+        let isDelete = mode == nil
+        guard isDelete == (action == 2) else { throw FormatError(.badStructure, at: at) }
+        guard optionBits & ~OperationOptions.all == 0 else { throw FormatError(.badStructure, at: at &+ 2) }
+        options = OperationOptions(rawValue: optionBits)
         kind = try reader.number()
         let knownAt = reader.offset
         known = try reader.number()
@@ -76,15 +76,13 @@ public struct Operation {
         ifSeq = 0
         unlessExists = 0
         unsetFields = UnsafeRawBufferPointer(start: nil, count: 0)
-        if options & ~OperationOptions.personal.rawValue != 0 {
-            if isDelete && options & ~(OperationOptions.personal.rawValue | OperationOptions.ifSeq.rawValue) != 0
-                || self.mode != .merge && self.options.contains(.unset)
-            {
-                throw FormatError(.badStructure, at: at &+ 2)
+        if optionBits & ~OperationOptions.personal.rawValue != 0 {
+            guard mode == .merge || !options.contains(.unset), !isDelete || !options.contains(.unlessExists) else {
+                throw FormatError(.badStructure, at: at)
             }
-            if self.options.contains(.ifSeq) { ifSeq = try reader.varint() }
-            if self.options.contains(.unlessExists) { unlessExists = try reader.number() }
-            if self.options.contains(.unset) { unsetFields = try Operation.skipNumbers(&reader) }
+            if options.contains(.ifSeq) { ifSeq = try reader.varint() }
+            if options.contains(.unlessExists) { unlessExists = try reader.number() }
+            if options.contains(.unset) { unsetFields = try Operation.skipNumbers(&reader) }
         }
         payload = try reader.bytes()
     }
