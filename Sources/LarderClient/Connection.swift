@@ -144,13 +144,19 @@ final class Connection {
 
     /// The host does not take what is sent: why, if it said so.
     private func lost() -> ClientError {
-        while let received = try? receive(until: Deadline(milliseconds: 0)) {
-            guard case .frame(let frame) = received else { break }
-            guard frame.header.messageType == .error, let reply = try? ErrorReply(body: frame.body) else { continue }
-            if reply.isFatal {
-                close()
-                return .larder(reply)
+        do throws(ClientError) {
+            while case .frame(let frame) = try receive(until: Deadline(milliseconds: 0)) {
+                guard frame.header.messageType == .error, let reply = try? ErrorReply(body: frame.body) else {
+                    continue
+                }
+                if reply.isFatal {
+                    close()
+                    return .larder(reply)
+                }
             }
+        } catch {
+            close()
+            if case .protocolViolation = error { return error }
         }
         close()
         return .connectionLost
