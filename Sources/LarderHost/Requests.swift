@@ -10,6 +10,11 @@ extension Connection {
     func handle(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) {
         switch session.received(header) {
         case .ignore: return
+        case .refuse(.requestInUse):
+            // With the id it would look like the final reply of the request that has it.
+            var reply = session.reply(.requestInUse, to: header)
+            reply.facts.append(ErrorReply.Fact("id", "\(header.id)"))
+            send(reply, id: 0)
         case .refuse(let number): send(session.reply(number, to: header), id: header.id)
         case .end(let number):
             var reply = session.reply(number, to: header)
@@ -274,7 +279,8 @@ extension Connection {
             message: "the cursor \(cursor) cannot be gone on from: the library's history is "
                 + "\(Cursor(epoch: host.store.epoch, seq: host.store.floor)) to \(host.store.lastSeq)",
             facts: [
-                ErrorReply.Fact("epoch", "\(host.store.epoch)"), ErrorReply.Fact("floor", "\(host.store.floor)"),
+                ErrorReply.Fact("epoch", String(Cursor(epoch: host.store.epoch, seq: 0).description.prefix(16))),
+                ErrorReply.Fact("floor", "\(host.store.floor)"),
                 ErrorReply.Fact("last", "\(host.store.lastSeq)"),
             ])
     }

@@ -38,6 +38,9 @@ extension Connection {
         if !operation.options.isEmpty {
             write.isPersonal = operation.options.contains(.personal)
             if operation.options.contains(.ifSeq) { write.ifSeq = operation.ifSeq }
+            if operation.options.contains(.unlessExists) {
+                return batch.refuseUnsupported("unless_exists is not in this draft")
+            }
             if operation.options.contains(.unset) { write.unset = FieldSet(operation.unsetFieldNumbers) }
         }
         host.store.add(write, to: batch)
@@ -155,6 +158,8 @@ extension Connection {
 
     private func refusal(of refusal: Refusal) -> Written.Refusal {
         switch refusal.reason {
+        case .unsupported(let what):
+            return Written.Refusal(position: refusal.position, .unsupported, reason: what)
         case .unknownKind(let kind):
             return Written.Refusal(
                 position: refusal.position, .unknownKind, reason: "the library has no kind \(kind)")

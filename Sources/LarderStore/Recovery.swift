@@ -71,9 +71,17 @@ struct SegmentScanner {
         guard let byteCount = BlockHeader.peekByteCount(fixed), byteCount <= BlockHeader.byteCountMax else { return nil }
         let head = try bytes(offset, byteCount)
         guard head.count >= byteCount, offset <= Int(UInt32.max) else { return nil }
-        let header = try? BlockHeader(head, epoch: epoch, position: LogPosition(segment: number, offset: UInt32(offset)))
-        guard let header, offset + Int(header.blockByteCount) <= size else { return nil }
-        return header
+        let header: BlockHeader
+        do throws(FormatError) {
+            header = try BlockHeader(head, epoch: epoch, position: LogPosition(segment: number, offset: UInt32(offset)))
+        } catch {
+            // The CRC holds, so a newer writer made it.
+            if error == FormatError(.badStructure, at: 4) {
+                throw .newerFormat(path: path, found: Int(head[4]), supported: Int(BlockHeader.formatVersion))
+            }
+            return nil
+        }
+        return offset + Int(header.blockByteCount) <= size ? header : nil
     }
 
     func isZero(from offset: Int) throws(StoreError) -> Bool {
@@ -100,6 +108,7 @@ extension StoreCore {
         scan: for (at, number) in numbers.enumerated() {
             let scanner = try SegmentScanner(files: files, path: logPath + "/" + Segment.name(number), number: number)
             defer { scanner.close() }
+            if at > 0 && number != numbers[at - 1] + 1 { try loseMissing(scanner) }
             segments.append(Segment(number: number, path: scanner.path))
             previousEnd = LogPosition(segment: number, offset: 0)
             var offset = 0
@@ -133,6 +142,7 @@ extension StoreCore {
         }
         position = previousEnd
         nextSeq = publishedSeq + 1
+        if !isCut { isCut = try wasCutHere() }
         if isCut {
             report.gapFrom = nextSeq
             nextSeq += recoverySeqJump
@@ -140,6 +150,20 @@ extension StoreCore {
         }
         generation += 1
         for segment in segments { report.byteCount += segment.byteCount }
+    }
+
+    /// Segments between the last one and this are gone though nothing says that they were removed.
+    private mutating func loseMissing(_ scanner: SegmentScanner) throws(StoreError) {
+        guard let first = try scanner.header(0, epoch: identity.epoch)?.commits.first?.firstSeq else { return }
+        guard first > publishedSeq + 1 else { return }
+        report.lostSpans.append(LostSpan(after: publishedSeq, through: first - 1, segment: scanner.number, offset: 0))
+        publishedSeq = first - 1
+    }
+
+    /// Whether a crash came between the cut of a tail and the entry that says so.
+    private func wasCutHere() throws(StoreError) -> Bool {
+        let names = try system { () throws(SystemError) in try files.list(path + "/aside") } ?? []
+        return names.contains("\(Segment.name(position.segment)).\(position.offset).\(publishedSeq)")
     }
 
     /// Whether the run that begins here has its last block.
@@ -172,8 +196,10 @@ extension StoreCore {
             let scanner = try SegmentScanner(files: files, path: logPath + "/" + Segment.name(number), number: number)
             defer { scanner.close() }
             while offset < scanner.size {
-                if let header = try scanner.header(offset, epoch: identity.epoch) { highest = max(highest, header.synced) }
-                offset += BlockHeader.alignment
+                let header = try scanner.header(offset, epoch: identity.epoch)
+                if let header { highest = max(highest, header.synced) }
+                // What lies inside a block may look like one.
+                offset += header.map { Int($0.blockByteCount) } ?? BlockHeader.alignment
             }
             offset = 0
         }

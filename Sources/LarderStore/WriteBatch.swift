@@ -53,6 +53,8 @@ public struct Refusal: Equatable, Sendable {
         case format(FormatError)
         case badKey(FormatError)
         case unknownKind(Int)
+        /// The caller asked for what it cannot have; in words.
+        case unsupported(String)
         /// Changed since `ifSeq`.
         case conflict(current: UInt64)
     }
@@ -277,6 +279,9 @@ public final class WriteBatch {
             ops.pointer(index).pointee.payload = arena.copy(ops.pointer(index).pointee.payload)
         }
     }
+
+    /// Puts an operation with the batch that the caller refuses.
+    public func refuseUnsupported(_ what: String) { refuse(.unsupported(what)) }
 
     func refuse(_ reason: Refusal.Reason) {
         refusals.append(Refusal(position: ops.count, reason: reason))
