@@ -1,0 +1,218 @@
+// Runs a store as a host does, on one thread, and holds every answer against the model.
+
+import LarderFormat
+import Testing
+
+@testable import LarderStore
+
+/// The store said something that the model does not.
+struct Mismatch: Error, CustomStringConvertible {
+    var description: String
+    init(_ description: String) { self.description = description }
+}
+
+/// A store with its model. A commit is under way from `take` to `finish`.
+final class StoreDriver {
+    let files: any StoreFiles
+    let path: String
+    let options: StoreOptions
+    private(set) var store: Store
+    var model = Model()
+    /// Milliseconds; moves on with every commit taken, so that all of one commit have the same.
+    private(set) var now: Int64
+    private(set) var inFlight: CommitJob?
+    private(set) var failure: SystemError?
+    private let batch = WriteBatch()
+
+    init(
+        _ files: any StoreFiles, path: String = "library", options: StoreOptions = StoreDriver.options(), now: Int64 = 1_000_000
+    ) throws(StoreError) {
+        self.files = files
+        self.path = path
+        self.options = options
+        self.now = now
+        store = try Store(path: path, options: options, files: files, now: now)
+        self.now += 10
+    }
+
+    static func options(segment: Int = 262_144) -> StoreOptions {
+        var options = StoreOptions()
+        options.kinds = TestKinds.all
+        options.segmentByteCountMax = segment
+        return options
+    }
+
+    /// What a batch came to.
+    struct Answer {
+        var staged: Staged
+        var outcomes: [Outcome]
+        var seqs: [UInt64]
+        var refusals: [Refusal]
+        var commit: UInt64 {
+            if case .staged(let commit) = staged { commit } else { 0 }
+        }
+    }
+
+    // MARK: Commits
+
+    /// Takes a commit if there is one to take.
+    @discardableResult
+    func take() -> Bool {
+        guard inFlight == nil, let job = store.takeCommit() else { return false }
+        inFlight = job
+        now += 10
+        return true
+    }
+
+    /// Runs and finishes the commit that is under way.
+    func finish() {
+        guard let job = inFlight else { return }
+        inFlight = nil
+        failure = job.run()
+        store.finish(failure)
+        if failure == nil { model.finish(commit: job.number) } else { model.rollBack() }
+    }
+
+    /// Makes everything durable that was staged.
+    func commitAll() throws {
+        repeat { finish() } while failure == nil && take()
+        if let failure { throw StoreError.system(failure) }
+    }
+
+    func read(_ cold: ColdRead) throws(StoreError) {
+        let result = cold.run()
+        if let failure = result.failure { throw .system(failure) }
+        store.supply(result)
+    }
+
+    // MARK: Writing
+
+    /// Stages a batch, making room where there is none, and compares what became of each operation.
+    @discardableResult
+    func write(
+        _ ops: [TestOp], origin: UInt64 = 0, program: String = "test", batchNumber: UInt64 = 0
+    ) throws -> Answer {
+        let payloads = ops.map(\.payload)
+        let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, payloads.reduce(0) { $0 + $1.count }), alignment: 1)
+        defer { bytes.deallocate() }
+        batch.begin(origin: origin, programName: program, batchNumber: batchNumber)
+        var at = 0
+        for (op, payload) in zip(ops, payloads) {
+            let piece = UnsafeMutableRawBufferPointer(rebasing: bytes[at..<at + payload.count])
+            piece.copyBytes(from: payload)
+            at += payload.count
+            store.add(
+                WriteOperation(
+                    isDelete: op.isDelete, mode: op.mode, isPersonal: op.isPersonal, ifSeq: op.ifSeq,
+                    unset: FieldSet(op.unset), kind: op.kind, known: op.known, payload: UnsafeRawBufferPointer(piece)),
+                to: batch)
+        }
+        let staged = try stage()
+        let answer = Answer(
+            staged: staged, outcomes: Array(batch.outcomes), seqs: Array(batch.seqs), refusals: batch.refusals)
+        guard case .staged(let commit) = staged else { return answer }
+        let number = origin != 0 ? origin : store.originNumber(name: program) ?? 0
+        try compare(ops, answer, commit, number, isImport: origin != 0)
+        if commit != 0 && commit <= store.lastFinishedCommit { throw Mismatch("an answer waits for the finished commit \(commit)") }
+        return answer
+    }
+
+    private func stage() throws -> Staged {
+        for _ in 0..<100_000 {
+            if case .cold(let cold) = try store.resolve(batch) {
+                try read(cold)
+                try store.keep(for: batch)
+                continue
+            }
+            switch try store.stage(batch, now: now) {
+            case .full:
+                finish()
+                take()
+            case .stale: continue
+            case let staged: return staged
+            }
+        }
+        throw Mismatch("a batch is never staged")
+    }
+
+    private func compare(
+        _ ops: [TestOp], _ answer: Answer, _ commit: UInt64, _ origin: UInt64, isImport: Bool
+    ) throws {
+        guard answer.outcomes.count == ops.count, answer.seqs.count == ops.count else {
+            throw Mismatch("\(answer.outcomes.count) outcomes for \(ops.count) operations")
+        }
+        for (at, sent) in ops.enumerated() {
+            var op = sent
+            if let made = batch.madeKey(at: at), op.fields[1] == nil { op.fields[1] = made }
+            let key = RecordKey(kind: op.kind, bytes: Encode.key(op.fields, op.schema))
+            let before = model.latest[key]
+            let (outcome, event) = model.decide(op, key, origin: origin, isImport: isImport)
+            guard outcome == answer.outcomes[at] else {
+                throw Mismatch("operation \(at) \(op.mode) of \(key): \(answer.outcomes[at]), not \(outcome)")
+            }
+            guard let event else {
+                if outcome == .unchanged || outcome == .duplicate || outcome == .alreadySaved, answer.seqs[at] != before?.seq {
+                    throw Mismatch("operation \(at), \(outcome): seq \(answer.seqs[at]), not \(before?.seq ?? 0)")
+                }
+                continue
+            }
+            guard answer.seqs[at] > model.events.last?.seq ?? 0 else { throw Mismatch("seq \(answer.seqs[at]) does not ascend") }
+            guard commit != 0 else { throw Mismatch("a change waits for no commit") }
+            model.append(event, seq: answer.seqs[at], time: now, commit: commit)
+        }
+        model.endBatch()
+        let refused = answer.outcomes.indices.filter { answer.outcomes[$0] == .refused }
+        guard answer.refusals.map(\.position).sorted() == refused else { throw Mismatch("refusals are not those of the outcomes") }
+    }
+
+    /// Clears a kind (0: all), also taking commits where a host might.
+    func clear(kind: Int, program: String = "test") throws {
+        guard store.beginClear(kind: kind, programName: program) else { throw Mismatch("a clear is running") }
+        for _ in 0..<1_000_000 {
+            switch try store.stepClear(now: now) {
+            case .commit:
+                if inFlight == nil, let job = store.takeCommit() { inFlight = job }
+                finish()
+            case .cold(let cold):
+                // A host takes commits whenever something is staged.
+                if inFlight == nil, let job = store.takeCommit() { inFlight = job }
+                try read(cold)
+            case .progress: continue
+            case .finished(let deleted, let lastSeq):
+                return try concludeClear(kind, program, deleted, lastSeq)
+            case .failed: throw StoreError.readOnly(reason: store.failure ?? "")
+            }
+        }
+        throw Mismatch("a clear does not end")
+    }
+
+    /// The entries that a clear would write if it ended with this seq.
+    func clearEvents(_ kind: Int, _ program: String, lastSeq: UInt64) -> [ModelEvent] {
+        var events = model.clearEvents(kind: kind, origin: store.originNumber(name: program) ?? 0)
+        for at in events.indices {
+            events[at].seq = lastSeq - UInt64(events.count - 1 - at)
+            events[at].time = now
+            events[at].savedAt = now
+        }
+        return events
+    }
+
+    private func concludeClear(_ kind: Int, _ program: String, _ deleted: Int, _ lastSeq: UInt64) throws {
+        let events = clearEvents(kind, program, lastSeq: lastSeq)
+        guard events.count == deleted else { throw Mismatch("cleared \(deleted), not \(events.count)") }
+        for event in events { model.append(event, seq: event.seq, time: now, commit: store.lastFinishedCommit) }
+        model.endBatch()
+        model.finish(commit: store.lastFinishedCommit)
+        now += 10
+    }
+
+    // MARK: Reopening
+
+    /// Closes in good order and opens again.
+    func reopen() throws {
+        try commitAll()
+        store.close()
+        store = try Store(path: path, options: options, files: files, now: now)
+        now += 10
+    }
+}
