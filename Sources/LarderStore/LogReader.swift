@@ -75,6 +75,8 @@ enum LogBytes {
 struct LogReader {
     static let windowByteCount = 262_144
     private static let windowCount = 10
+    /// Entries that can be looked for while what was found before stays where it is: each may take two windows.
+    static let borrowedReadsMax = windowCount / 2
     private static let spotByteCount = 1024
 
     let files: any StoreFiles

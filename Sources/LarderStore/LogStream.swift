@@ -104,6 +104,7 @@ extension StoreCore {
     ) throws(StoreError) -> StreamStep {
         var budget = byteBudget
         var passed = 0
+        var windowReads = 0
         if cursor.generation == 0 { seek(&cursor) }
         while let segment = segmentForStream(&cursor) {
             let commit = segment.commits[cursor.commit]
@@ -112,7 +113,9 @@ extension StoreCore {
                 cursor.seq = lost.through
                 return .lost(after: lost.after, through: lost.through)
             }
-            guard budget > 0 && passed < 4_194_304 && runs.count < Self.runCountMax else { return .more }
+            guard budget > 0 && passed < 4_194_304 && runs.count < Self.runCountMax
+                && windowReads < LogReader.borrowedReadsMax
+            else { return .more }
             let end = Int(commit.end)
             let bytes: UnsafeRawBufferPointer
             var isVerified = true
@@ -120,6 +123,7 @@ extension StoreCore {
                 bytes = UnsafeRawBufferPointer(rebasing: found[..<min(found.count, end - cursor.offset)])
                 isVerified = false
             } else {
+                windowReads += 1
                 switch try window(segment, cursor.offset, end) {
                 case .cold(let read): return .cold(read)
                 case .bytes(let found): bytes = UnsafeRawBufferPointer(rebasing: found[..<min(found.count, end - cursor.offset)])

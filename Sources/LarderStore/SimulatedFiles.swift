@@ -143,7 +143,7 @@ extension SimulatedFiles {
 // MARK: Paths, power and faults; under the lock
 
 extension SimulatedFiles {
-    private func parts(_ path: String) -> [String] { path.split(separator: "/").map(String.init) }
+    private func parts(_ path: String) -> [String] { path.split(separator: "/").map(String.init).filter { $0 != "." } }
 
     private func node(_ path: String) -> SimulatedNode? {
         var node = root

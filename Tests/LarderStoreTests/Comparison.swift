@@ -118,8 +118,13 @@ struct Subscriber {
         guard let base = run.bytes.baseAddress else { return }
         var at = 0
         while at < run.bytes.count {
-            let entry = try readEntry(
-                base: base, offset: at, end: run.bytes.count, commitFirstSeq: run.firstSeq, commitTime: run.time)
+            let entry: EntryView
+            do {
+                entry = try readEntry(
+                    base: base, offset: at, end: run.bytes.count, commitFirstSeq: run.firstSeq, commitTime: run.time)
+            } catch {
+                throw Mismatch("at \(at) of a run of \(run.bytes.count) bytes of \(run.firstSeq): \(error), cursor \(cursor)")
+            }
             at += entry.byteCount
             guard entry.type <= EntryType.deleted else { continue }
             guard entry.seq > received.last?.seq ?? startSeq else { throw Mismatch("seq \(entry.seq) comes again") }

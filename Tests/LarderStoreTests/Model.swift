@@ -76,7 +76,7 @@ struct Model {
 
     /// What an operation must come to, and the entry that it must write.
     func decide(_ op: TestOp, _ key: RecordKey, origin: UInt64, isImport: Bool) -> (Outcome, ModelEvent?) {
-        if op.bad != nil { return (.refused, nil) }
+        if op.bad != nil || op.payload.count > recordByteCountMax { return (.refused, nil) }
         if !op.isDelete, op.mode == .insert || op.mode == .replace, isMissingSome(op.fields, op.schema) { return (.refused, nil) }
         let existing = latest[key]
         if let ifSeq = op.ifSeq, ifSeq != existing?.seq ?? 0 { return (.refused, nil) }

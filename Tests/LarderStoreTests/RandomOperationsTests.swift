@@ -97,7 +97,7 @@ import Testing
         if isReverse { expected.reverse() }
         if let token { expected.removeAll { isReverse ? $0.firstSeq >= token.firstSeq : $0.firstSeq <= token.firstSeq } }
         guard page == Array(expected.prefix(page.count)), next != nil || page.count == expected.count else {
-            throw Mismatch("a page from \(String(describing: token)) shows others")
+            throw Mismatch("a page from \(String(describing: token)) shows \(page.map(\.firstSeq)), not \(expected.map(\.firstSeq))")
         }
         if let next { pages.append(next) }
     }
