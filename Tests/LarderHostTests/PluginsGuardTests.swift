@@ -122,6 +122,30 @@ struct PluginsGuardTests {
         loop.close()
     }
 
+    @Test("kill -9 of the process that holds the life line is the end of the plugin")
+    func hostKilled() throws {
+        let loop = try Loop()
+        let guarded = try GuardHarness(loop, script: "exec sleep 1000")
+        try loop.run(until: { guarded.processID != nil })
+        var hasEnded = false
+        let holder = try ChildProcess(
+            loop: loop,
+            options: ChildOptions(
+                program: "/bin/sleep", arguments: ["1000"],
+                descriptors: [.null, .null, .null, .inherited(guarded.lifeLine.stream.fileDescriptor)])
+        ) { _ in hasEnded = true }
+        guarded.lifeLine.close()
+        loop.run(.noWait)
+        #expect(guarded.exit == nil)
+        try holder.kill(SIGKILL)
+        try guarded.finish()
+        try loop.run(until: { hasEnded })
+        holder.close()
+        loop.run()
+        #expect(guarded.reports.last == .killed(signal: SIGTERM))
+        loop.close()
+    }
+
     @Test("what a plugin leaves behind, daemons too, ends with it")
     func leftovers() throws {
         let loop = try Loop()
@@ -142,7 +166,7 @@ struct PluginsGuardTests {
         try loop.run(until: { guarded.processID != nil })
         let plugin = try #require(guarded.processID)
         try guarded.process.kill(SIGKILL)
-        try loop.run(until: { !isThere(plugin) })
+        try loop.run(until: { hasEnded(plugin) })
         try guarded.finish()
         loop.close()
     }

@@ -77,13 +77,17 @@ func larderProgram() throws -> String {
 /// Whether the process runs, or waits to be reaped.
 func isThere(_ process: pid_t) -> Bool { kill(process, 0) == 0 }
 
-/// Children of this process that have ended and were not reaped.
-func zombieCount() -> Int {
-    ProcessTable.children(of: getpid()).count { process in
-        let bytes = (try? PluginFiles.readWhole("/proc/\(process)/stat", byteCountMax: 4096)) ?? []
-        guard let end = bytes.lastIndex(of: 0x29) else { return false }
-        return bytes.dropFirst(end + 2).first == UInt8(ascii: "Z")
-    }
+/// Whether the process has ended, reaped or not: what is orphaned waits for a parent that is none of ours.
+func hasEnded(_ process: pid_t) -> Bool {
+    guard let line = try? PluginFiles.readWhole("/proc/\(process)/stat", byteCountMax: 4096),
+        let end = line.lastIndex(of: UInt8(ascii: ")"))
+    else { return true }
+    return line.dropFirst(end + 2).first == UInt8(ascii: "Z")
+}
+
+/// The child of this process that guards a plugin's process.
+func guardProcess(of plugin: pid_t) -> pid_t? {
+    ProcessTable.children(of: getpid()).first { ProcessTable.children(of: $0).contains(plugin) }
 }
 
 extension Loop {
@@ -95,8 +99,12 @@ extension Loop {
         let waker = try Timer(loop: self) {}
         try waker.start(afterMilliseconds: 5, repeatMilliseconds: 5)
         let end = Loop.monotonicNanoseconds + seconds * 1_000_000_000
-        while !condition() && Loop.monotonicNanoseconds < end { run(.once) }
-        #expect(condition(), comment ?? "the condition did not come to hold", sourceLocation: sourceLocation)
+        var isMet = condition()
+        while !isMet && Loop.monotonicNanoseconds < end {
+            run(.once)
+            isMet = condition()
+        }
+        #expect(isMet, comment ?? "the condition did not come to hold", sourceLocation: sourceLocation)
         waker.close()
         run(.noWait)
     }

@@ -15,9 +15,6 @@ public final class PluginHost {
         public let lastError: String
     }
 
-    /// GOODBYE, SIGTERM and SIGKILL take 5 s; what still has not ended then is left to the kernel.
-    public static let stopMillisecondsMax: UInt64 = 5_800
-
     public let registry: PluginRegistry
     private let loop: Loop
     private let surroundings: PluginSurroundings
@@ -118,7 +115,7 @@ public final class PluginHost {
     /// Stops a plugin and leaves it enabled, as after an import.
     public func stop(_ name: String) { runners[name]?.handle(.stopRequested) }
 
-    /// Stops all plugins. `completion` runs once, within `stopMillisecondsMax`, when their processes have ended and
+    /// Stops all plugins. `completion` runs once, within `SupervisorLimits.stopAllMilliseconds`, when their processes have ended and
     /// every handle of theirs is closed; the host may then close the loop. Nothing is started any more.
     public func stopAll(completion: @escaping () -> Void) {
         if isStopping { return }
@@ -127,7 +124,7 @@ public final class PluginHost {
         let timer = try? Timer(loop: loop) { [weak self] in
             self?.runners.values.filter(\.supervisor.isRunning).forEach { $0.abandon() }
         }
-        try? timer?.start(afterMilliseconds: PluginHost.stopMillisecondsMax)
+        try? timer?.start(afterMilliseconds: surroundings.limits.stopAllMilliseconds)
         stopping = (timer, completion)
         for runner in runners.values { runner.handle(.stopRequested) }
         finishStopping()

@@ -156,6 +156,9 @@ public struct SupervisorLimits: Equatable, Sendable {
     /// Between the end and the new start of a restart that was asked for: what the old process left behind on the
     /// loop, such as the end of its connection, is seen before the new one is there.
     public var restartMilliseconds: UInt64 = 100
+    /// For all plugins together when the host stops: GOODBYE, SIGTERM and SIGKILL take 5 s, and what has not ended
+    /// then is left to the kernel.
+    public var stopAllMilliseconds: UInt64 = 5_800
 
     public init() {}
 }
