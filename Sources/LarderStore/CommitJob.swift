@@ -50,8 +50,7 @@ extension StoreCore {
         guard !staged.blocks.isEmpty else { return nil }
         var writes: [CommitJob.Write] = []
         for block in staged.blocks {
-            let file = block.segment == position.segment ? writeHandle : retiredHandles.last
-            guard let file else { continue }
+            let file = block.file
             // Blocks that are neighbours in the slab go out in one write.
             if let last = writes.last, last.slab === block.slab, last.file == file,
                 last.slabOffset + last.byteCount == block.slabOffset
@@ -95,8 +94,10 @@ extension StoreCore {
             durable = LogPosition(
                 segment: last.segment, offset: UInt32(last.slab.fileOffset + last.slabOffset + last.byteCount))
         }
-        for handle in retiredHandles { files.close(handle) }
-        retiredHandles = []
+        // What is staged already may go into files that the log has moved on from.
+        let stillWritten = staged.blocks.map(\.file)
+        for handle in retiredHandles where !stillWritten.contains(handle) { files.close(handle) }
+        retiredHandles.removeAll { !stillWritten.contains($0) }
         if commit.isPartOfClear {
             clear?.finished(commit.blocks)
             return

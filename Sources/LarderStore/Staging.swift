@@ -113,7 +113,7 @@ extension StoreCore {
 
     /// Writes the open block's header and padding, and puts it with the staged commit.
     mutating func closeBlock(continues: Bool) {
-        guard let slab = open.slab else { return }
+        guard let slab = open.slab, let file = writeHandle else { return }
         let block = open
         open = .none
         let head = BlockHeader.byteCount(commitCount: 1)
@@ -137,7 +137,7 @@ extension StoreCore {
         let start = position.offset + UInt32(head)
         staged.blocks.append(
             ClosedBlock(
-                slab: slab, slabOffset: slabOffset, byteCount: byteCount, segment: position.segment,
+                slab: slab, slabOffset: slabOffset, byteCount: byteCount, file: file, segment: position.segment,
                 place: CommitPlace(
                     firstSeq: block.firstSeq, time: staged.time, start: start, end: start + UInt32(payload),
                     seqSpan: UInt32(truncatingIfNeeded: block.lastSeq - block.firstSeq), isPlain: block.isPlain)))

@@ -58,6 +58,8 @@ struct ClosedBlock {
     var slab: Slab
     var slabOffset: Int
     var byteCount: Int
+    /// The file that it goes into; open until its commit is finished.
+    var file: FileHandle
     var segment: UInt32
     var place: CommitPlace
 }
