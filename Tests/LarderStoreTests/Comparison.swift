@@ -87,6 +87,12 @@ struct Subscriber {
         self.snapshotSeq = snapshotSeq
     }
 
+    /// One that goes on in another store.
+    init(_ store: Store, resuming seq: UInt64, after startSeq: UInt64, snapshotSeq: UInt64, _ filter: EntryFilter) {
+        self.init(store, after: startSeq, snapshotSeq: snapshotSeq, filter)
+        cursor = store.cursor(after: seq, snapshotSeq: snapshotSeq)
+    }
+
     /// The same place in a store that was opened again.
     mutating func reconnect(_ store: Store) { cursor = store.cursor(after: cursor.seq, snapshotSeq: snapshotSeq) }
 
@@ -135,7 +141,7 @@ struct Subscriber {
                 ModelEvent(
                     type: entry.type, key: RecordKey(kind: entry.kind, bytes: key), seq: entry.seq, firstSeq: entry.firstSeq,
                     previousSeq: entry.previousSeq, savedAt: entry.savedAt, time: run.time, origin: entry.origin,
-                    changed: Set((1...256).filter(entry.changed.contains)), payload: Array(entry.payload), commit: 0))
+                    changed: entry.changed.numbers, payload: Array(entry.payload), commit: 0))
         }
     }
 
@@ -171,6 +177,15 @@ struct Subscriber {
 extension String {
     /// Short enough to be read.
     var prefixed: String { String(prefix(1500)) }
+}
+
+extension FieldSet {
+    var numbers: Set<Int> {
+        var rest = self
+        var numbers: Set<Int> = []
+        while let field = rest.popFirst() { numbers.insert(field) }
+        return numbers
+    }
 }
 
 extension TestKinds {

@@ -17,19 +17,25 @@ final class StoreDriver {
     let path: String
     let options: StoreOptions
     private(set) var store: Store
-    var model = Model()
+    var model: Model
     /// Milliseconds; moves on with every commit taken, so that all of one commit have the same.
     private(set) var now: Int64
     private(set) var inFlight: CommitJob?
     private(set) var failure: SystemError?
+    /// After a failure the batches that were not answered are forgotten; a power cut may have kept them.
+    var forgetsUnanswered = true
+    /// The clear that is under way.
+    private(set) var clearing: (kind: Int, program: String)?
     private let batch = WriteBatch()
 
     init(
-        _ files: any StoreFiles, path: String = "library", options: StoreOptions = StoreDriver.options(), now: Int64 = 1_000_000
+        _ files: any StoreFiles, path: String = "library", options: StoreOptions = StoreDriver.options(), model: Model = Model(),
+        now: Int64 = 1_000_000
     ) throws(StoreError) {
         self.files = files
         self.path = path
         self.options = options
+        self.model = model
         self.now = now
         store = try Store(path: path, options: options, files: files, now: now)
         self.now += 10
@@ -70,7 +76,7 @@ final class StoreDriver {
         inFlight = nil
         failure = job.run()
         store.finish(failure)
-        if failure == nil { model.finish(commit: job.number) } else { model.rollBack() }
+        if failure == nil { model.finish(commit: job.number) } else if forgetsUnanswered { model.rollBack() }
     }
 
     /// Makes everything durable that was staged.
@@ -168,6 +174,7 @@ final class StoreDriver {
     /// Clears a kind (0: all), also taking commits where a host might.
     func clear(kind: Int, program: String = "test") throws {
         guard store.beginClear(kind: kind, programName: program) else { throw Mismatch("a clear is running") }
+        clearing = (kind, program)
         for _ in 0..<1_000_000 {
             switch try store.stepClear(now: now) {
             case .commit:
@@ -203,6 +210,7 @@ final class StoreDriver {
         for event in events { model.append(event, seq: event.seq, time: now, commit: store.lastFinishedCommit) }
         model.endBatch()
         model.finish(commit: store.lastFinishedCommit)
+        clearing = nil
         now += 10
     }
 
