@@ -44,8 +44,9 @@ extension StoreCore {
     /// Closes what is staged and hands it out; nil when nothing is staged or a commit is under way.
     mutating func takeCommit() -> CommitJob? {
         guard inFlight == nil, failure == nil else { return nil }
+        // A clear closes its own blocks: only it knows whether the run goes on.
+        if open.isOpen && staged.isPartOfClear { return nil }
         if open.isOpen && open.entryCount == 0 { open = .none }
-        // A clear's block goes on unless it was the last; the clear closes its own.
         closeBlock(continues: false)
         guard !staged.blocks.isEmpty else { return nil }
         var writes: [CommitJob.Write] = []

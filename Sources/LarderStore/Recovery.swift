@@ -166,26 +166,34 @@ extension StoreCore {
         return names.contains("\(Segment.name(position.segment)).\(position.offset).\(publishedSeq)")
     }
 
-    /// Whether the run that begins here has its last block.
+    /// Whether the run that begins here is there to its last block. A block that is not whole counts where a later one
+    /// vouches for it: what it held is for the walk to judge.
     private func isWholeRun(_ numbers: [UInt32], _ first: Int, _ start: Int) throws(StoreError) -> Bool {
         var offset = start
+        var expected = numbers[first]
         for number in numbers[first...] {
+            guard number == expected else {
+                return try isSynced(LogPosition(segment: expected, offset: 0), numbers, first, start)
+            }
+            expected += 1
             let scanner = try SegmentScanner(files: files, path: logPath + "/" + Segment.name(number), number: number)
             defer { scanner.close() }
             while offset < scanner.size {
-                guard let header = try scanner.header(offset, epoch: identity.epoch) else {
-                    // Damage inside the run, if later blocks vouch for it, is for the walk to judge.
-                    return try syncedBehind(numbers, first, start) > LogPosition(segment: number, offset: UInt32(offset))
-                }
-                if header.flags & BlockHeader.continues == 0 {
-                    if try isWholeBlock(scanner, header, offset) { return true }
-                    return try syncedBehind(numbers, first, start) > LogPosition(segment: number, offset: UInt32(offset))
-                }
+                let place = LogPosition(segment: number, offset: UInt32(offset))
+                guard let header = try scanner.header(offset, epoch: identity.epoch),
+                    number == numbers[first] && offset == start || header.flags & BlockHeader.continued != 0,
+                    try isWholeBlock(scanner, header, offset)
+                else { return try isSynced(place, numbers, first, start) }
+                if header.flags & BlockHeader.continues == 0 { return true }
                 offset += Int(header.blockByteCount)
             }
             offset = 0
         }
         return false
+    }
+
+    private func isSynced(_ place: LogPosition, _ numbers: [UInt32], _ first: Int, _ start: Int) throws(StoreError) -> Bool {
+        try syncedBehind(numbers, first, start) > place
     }
 
     /// The highest synced position that any whole header from here on names.
