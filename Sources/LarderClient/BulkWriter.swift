@@ -47,21 +47,33 @@ public final class BulkWriter {
         public var seq: UInt64
     }
 
-    private struct Flight {
-        let id: UInt32
+    struct Flight {
+        var id: UInt32
+        let batch: UInt64
         let firstPosition: Int
         let operationCount: Int
         let byteCount: Int
+        /// The whole frame, where it may have to be sent again.
+        var frame: [UInt8]
     }
 
-    public let client: LarderClient
-    public let begun: ImportBegun
+    public internal(set) var client: LarderClient
+    /// Of a dry run: origin 0, for nothing is begun.
+    public internal(set) var begun: ImportBegun
     public let options: Options
     /// Called with each refusal as it is heard of, kept or not. May not use the client.
     public var onRefusal: ((Written.Refusal) -> Void)?
+    /// Gives a new connection to the same library after one was lost, or throws to give up. Where it is set, frames are
+    /// kept until they are answered and the import goes on by itself: see BulkResume.swift.
+    public var reconnect: ((ClientError) throws(ClientError) -> LarderClient)?
+    /// How often the import went on over a new connection.
+    public internal(set) var resumptionCount = 0
+    /// Batches that were sent again, and those whose answer was lost and read from the log instead.
+    public internal(set) var resentBatchCount = 0
+    public internal(set) var settledBatchCount = 0
 
     /// What was answered so far.
-    public private(set) var counts = WriteCounts()
+    public internal(set) var counts = WriteCounts()
     public private(set) var refusals: [Written.Refusal] = []
     /// Operations appended so far: the position of the next.
     public private(set) var operationCount = 0
@@ -69,13 +81,21 @@ public final class BulkWriter {
     /// Rows that the importer left out by itself.
     public var skippedCount = 0
     /// The last seq that an answer depends on.
-    public private(set) var seq: UInt64 = 0
+    public internal(set) var seq: UInt64 = 0
+    /// Position of the first operation whose answer is still to come.
+    public var unansweredPosition: Int { flights.first?.firstPosition ?? operationCount - builder.operationCount }
 
+    let source: String
+    let token: String
     private var builder: WriteBuilder
     private var batch: UInt64 = 0
-    private var flights: [Flight] = []
+    var flights: [Flight] = []
     private var flyingByteCount = 0
     private var failure: ClientError?
+    /// Batches that were durable before this writer began.
+    private let firstLastBatch: UInt64
+    /// Connections that were lost since the last answer.
+    var lossCount = 0
 
     /// Begins an import.
     ///
@@ -89,7 +109,11 @@ public final class BulkWriter {
     ) throws(ClientError) {
         self.client = client
         self.options = options
-        begun = try client.beginImport(source: source, token: token)
+        self.source = source
+        self.token = token
+        begun = options.isDryRun ? ImportBegun(origin: 0) : try client.beginImport(source: source, token: token)
+        firstLastBatch = begun.lastBatch
+        seq = client.welcome.lastSeq
         builder = WriteBuilder(
             targetByteCount: min(
                 options.batchByteCount, client.limits.frameBodyByteCountMax - WriteHeader.byteCountMax),
@@ -142,38 +166,56 @@ public final class BulkWriter {
     public func flush() throws(ClientError) {
         if let failure { throw failure }
         guard !builder.isEmpty else { return }
-        batch += 1
-        guard batch > begun.lastBatch else {
+        if batch < firstLastBatch {
+            batch += 1
             resumedOperationCount += builder.operationCount
             builder.reset()
             return
         }
-        do throws(ClientError) {
+        try goingOn { () throws(ClientError) in
             while !flights.isEmpty,
                 flyingByteCount + builder.byteCount > options.windowByteCount
                     || flights.count >= client.limits.openRequestCountMax
             {
                 try receive(until: client.requestDeadline)
             }
-            try send()
+            if !builder.isEmpty { try send() }
             while !flights.isEmpty, try receiveIfThere() {}
-        } catch {
-            failure = error
-            throw error
         }
     }
 
     private func send() throws(ClientError) {
+        batch += 1
         let id = client.takeId()
         let frame = builder.finish(
-            id: id, flags: options.isDryRun ? [.dryRun] : [], origin: begun.origin, batch: batch)
+            id: id, flags: options.isDryRun ? [.dryRun] : [], origin: begun.origin,
+            batch: options.isDryRun ? 0 : batch)
         flights.append(
             Flight(
-                id: id, firstPosition: operationCount - builder.operationCount,
-                operationCount: builder.operationCount, byteCount: frame.count))
+                id: id, batch: batch, firstPosition: operationCount - builder.operationCount,
+                operationCount: builder.operationCount, byteCount: frame.count,
+                frame: reconnect == nil ? [] : Array(frame)))
         flyingByteCount += frame.count
+        // Reset before it is known to be sent: what is in flight is no longer the builder's, whatever becomes of it.
+        defer { builder.reset() }
         try client.connection.send(frame, until: client.requestDeadline)
-        builder.reset()
+    }
+
+    /// Runs `body`, again after each lost connection for as long as there is a new one. What else fails is final.
+    func goingOn(_ body: () throws(ClientError) -> Void) throws(ClientError) {
+        var loss: ClientError?
+        while true {
+            do throws(ClientError) {
+                if let error = loss { try resume(after: error) }
+                return try body()
+            } catch {
+                guard isLoss(error) else {
+                    failure = error
+                    throw error
+                }
+                loss = error
+            }
+        }
     }
 
     // MARK: Answers
@@ -194,18 +236,29 @@ public final class BulkWriter {
             let index = flights.firstIndex(where: { $0.id == frame.header.id })
         else { return false }
         let flight = flights[index]
-        self.flights.remove(at: index)
-        flyingByteCount -= flight.byteCount
-        client.release(flight.id)
         switch frame.header.messageType {
-        case .written: take(try LarderClient.decode(Written.self, frame, client.connection), flight)
-        case .error: throw try client.failure(frame)
+        case .written: break
+        case .error:
+            let error = try client.failure(frame)
+            if !isLoss(error) { land(index) }
+            throw error
         default: throw client.connection.violation("type \(frame.header.type) answers WRITE")
         }
+        let written = try LarderClient.decode(Written.self, frame, client.connection)
+        land(index)
+        take(written, flight)
         return true
     }
 
+    /// Forgets a flight that was answered.
+    func land(_ index: Int) {
+        let flight = flights.remove(at: index)
+        flyingByteCount -= flight.byteCount
+        client.release(flight.id)
+    }
+
     private func take(_ written: Written, _ flight: Flight) {
+        lossCount = 0
         counts.add(written.counts)
         seq = max(seq, written.seq)
         for refusal in written.refusals where refusal.position < flight.operationCount {
@@ -219,11 +272,8 @@ public final class BulkWriter {
     /// Sends what is left, waits for every answer, and ends the import.
     public func finish(_ outcome: ImportOutcome = .complete) throws(ClientError) -> Report {
         try flush()
-        do throws(ClientError) {
+        try goingOn { () throws(ClientError) in
             while !flights.isEmpty { try receive(until: client.requestDeadline) }
-        } catch {
-            failure = error
-            throw error
         }
         var total = ImportCounts()
         total.created = counts.created
@@ -234,7 +284,7 @@ public final class BulkWriter {
         total.skipped = skippedCount
         total.refused = counts.refused
         total.read = operationCount - resumedOperationCount - counts.deleted - counts.notFound + skippedCount
-        if !options.isDryRun { seq = try client.endImport(origin: begun.origin, outcome: outcome, counts: total) }
+        if !options.isDryRun { try end(outcome, total) }
         return Report(
             counts: total, deleted: counts.deleted, notFound: counts.notFound, refusals: refusals,
             resumedOperationCount: resumedOperationCount, seq: seq)
