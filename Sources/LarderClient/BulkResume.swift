@@ -41,9 +41,8 @@ extension BulkWriter {
         guard let first = flights.first, first.batch <= lastBatch else { return }
         var found: [UInt64: (counts: WriteCounts, seq: UInt64)] = [:]
         try readImports { view in
-            guard view.type == EntryType.token, let token = BatchToken(view.payload), token.origin == begun.origin else {
-                return
-            }
+            guard view.type == EntryType.token, let token = BatchToken(view.payload), token.origin == begun.origin
+            else { return }
             found[token.batch] = (token.counts, view.seq)
         }
         for index in flights.indices.reversed() where flights[index].batch <= lastBatch {
