@@ -128,6 +128,12 @@ public struct FieldSet: Equatable, Sendable {
         guard at.load(fromByteOffset: count &- 1, as: UInt8.self) != 0 else {
             throw FormatError(.notCanonical, at: reader.offset &+ count &- 1)
         }
+        if count <= 8 && reader.remaining >= 8 {
+            let word = UInt64(littleEndian: at.loadUnaligned(as: UInt64.self))
+            words.0 = word & (UInt64.max >> UInt64(64 &- 8 &* count))
+            reader.offset &+= count
+            return
+        }
         for index in 0..<count {
             let byte = UInt64(at.load(fromByteOffset: index, as: UInt8.self)) << UInt64((index & 7) &* 8)
             switch index >> 3 {

@@ -17,18 +17,23 @@ public final class RecordSchema: Sendable {
     private struct UnsafeRules: @unchecked Sendable {
         /// Low byte: the type; from bit 8: constraints; bit 15: a key field.
         let table: UnsafeMutablePointer<UInt16>
+        /// Of each choice: which of the numbers 1 … 63 are declared.
+        let choices: UnsafeMutablePointer<UInt64>
     }
 
     public init(_ kind: Kind) {
         self.kind = kind
         let table = UnsafeMutablePointer<UInt16>.allocate(capacity: 257)
         table.initialize(repeating: 0, count: 257)
+        let choices = UnsafeMutablePointer<UInt64>.allocate(capacity: 257)
+        choices.initialize(repeating: 0, count: 257)
         for field in kind.fields {
+            for choice in field.choices where choice.number < 64 { choices[field.number] |= 1 << UInt64(choice.number) }
             var rule = UInt16(field.type.rawValue) | UInt16(field.constraints.rawValue) << 8
             if field.number <= kind.keyFieldCount { rule |= 0x8000 }
             table[field.number] = rule
         }
-        rules = UnsafeRules(table: table)
+        rules = UnsafeRules(table: table, choices: choices)
         func numbers(_ constraint: FieldConstraints) -> FieldSet {
             FieldSet(kind.fields.filter { $0.constraints.contains(constraint) }.map(\.number))
         }
@@ -40,7 +45,10 @@ public final class RecordSchema: Sendable {
         kindKeyIsOneUUID = kind.keyIsOneUUID
     }
 
-    deinit { rules.table.deallocate() }
+    deinit {
+        rules.table.deallocate()
+        rules.choices.deallocate()
+    }
 
     /// What a record that was checked is made of.
     public struct Scan {
@@ -145,9 +153,8 @@ public final class RecordSchema: Sendable {
             _ = try reader.slice(16)
         case .choice:
             let value = try reader.varint()
-            // Few values: a walk is cheaper than a table.
-            let declaration = kind.field(field)
-            guard value <= UInt64(Int32.max), declaration?.choiceName(Int(value)) != nil else {
+            if value < 64 && rules.choices[field] & (1 << value) != 0 { return }
+            guard value > 63, value <= UInt64(Int32.max), kind.field(field)?.choiceName(Int(value)) != nil else {
                 throw FormatError(.unknownChoice, at: start)
             }
         case .list:
