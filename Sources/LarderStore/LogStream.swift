@@ -258,7 +258,8 @@ extension StoreCore {
     private func segmentForStream(_ cursor: inout LogCursor) -> Segment? {
         while let segment = segment(cursor.segment) {
             if cursor.commit < segment.commits.count { return segment }
-            guard let next = segments.first(where: { $0.number > cursor.segment }), !next.commits.isEmpty else { return nil }
+            // Damage can have left a segment with nothing in it.
+            guard let next = segments.first(where: { $0.number > cursor.segment && !$0.commits.isEmpty }) else { return nil }
             cursor.segment = next.number
             cursor.commit = 0
             cursor.offset = 0

@@ -105,10 +105,19 @@ extension StoreCore {
         var previousEnd = LogPosition(segment: numbers.first ?? 1, offset: 0)
         var knownSynced = LogPosition(segment: 0, offset: 0)
         var isCut = false
+        var isRunOpen = false
         scan: for (at, number) in numbers.enumerated() {
             let scanner = try SegmentScanner(files: files, path: logPath + "/" + Segment.name(number), number: number)
             defer { scanner.close() }
-            if at > 0 && number != numbers[at - 1] + 1 { try loseMissing(scanner) }
+            if let hole = hole(before: at, numbers) {
+                if try isSynced(hole, numbers, at, 0) {
+                    try loseMissing(scanner)
+                } else if hole.segment > numbers[at - 1] {
+                    try cut(numbers, at - 1, Int(previousEnd.offset))
+                    isCut = true
+                    break scan
+                }
+            }
             segments.append(Segment(number: number, path: scanner.path))
             previousEnd = LogPosition(segment: number, offset: 0)
             var offset = 0
@@ -116,8 +125,16 @@ extension StoreCore {
                 let header = try scanner.header(offset, epoch: identity.epoch)
                 if let header {
                     knownSynced = max(knownSynced, header.synced)
-                    let begins = header.flags & BlockHeader.continues != 0 && header.flags & BlockHeader.continued == 0
-                    let isWhole = try begins ? isWholeRun(numbers, at, offset) : true
+                    let continues = header.flags & BlockHeader.continues != 0
+                    let isContinued = header.flags & BlockHeader.continued != 0
+                    let isWhole: Bool
+                    if isContinued && !isRunOpen {
+                        // The beginning of its run is gone: it counts only where it was durable.
+                        isWhole = try isSynced(LogPosition(segment: number, offset: UInt32(offset)), numbers, at, offset)
+                    } else {
+                        isWhole = try continues && !isContinued ? isWholeRun(numbers, at, offset) : true
+                    }
+                    isRunOpen = continues
                     if isWhole, try apply(scanner, header, offset) {
                         offset += Int(header.blockByteCount)
                         previousEnd = LogPosition(segment: number, offset: UInt32(offset))
@@ -141,6 +158,7 @@ extension StoreCore {
             }
         }
         position = previousEnd
+        try dropEmptyTail()
         nextSeq = publishedSeq + 1
         if !isCut { isCut = try wasCutHere() }
         if isCut {
@@ -150,6 +168,25 @@ extension StoreCore {
         }
         generation += 1
         for segment in segments { report.byteCount += segment.byteCount }
+    }
+
+    /// Where the log has a hole before a segment: the numbers between are missing, or the one before it is empty.
+    private func hole(before at: Int, _ numbers: [UInt32]) -> LogPosition? {
+        guard at > 0 else { return nil }
+        let previous = numbers[at - 1]
+        if numbers[at] != previous + 1 { return LogPosition(segment: previous + 1, offset: 0) }
+        return segments.last?.commits.isEmpty == true ? LogPosition(segment: previous, offset: 0) : nil
+    }
+
+    /// Only the last segment may be empty: of several that were made and never filled, the first is kept.
+    private mutating func dropEmptyTail() throws(StoreError) {
+        while segments.count > 1, position.offset == 0, let last = segments.last, last.commits.isEmpty,
+            segments[segments.count - 2].commits.isEmpty
+        {
+            segments.removeLast()
+            position = LogPosition(segment: segments[segments.count - 1].number, offset: 0)
+            if !options.isReadOnly { try system { () throws(SystemError) in try files.remove(last.path) } }
+        }
     }
 
     /// Segments between the last one and this are gone though nothing says that they were removed.
@@ -163,7 +200,7 @@ extension StoreCore {
     /// Whether a crash came between the cut of a tail and the entry that says so.
     private func wasCutHere() throws(StoreError) -> Bool {
         let names = try system { () throws(SystemError) in try files.list(path + "/aside") } ?? []
-        return names.contains("\(Segment.name(position.segment)).\(position.offset).\(publishedSeq)")
+        return names.contains { $0.hasSuffix(".\(publishedSeq)") }
     }
 
     /// Whether the run that begins here is there to its last block. A block that is not whole counts where a later one
