@@ -57,11 +57,11 @@ final class SimulatedNode {
             if size <= content.count {
                 content.removeLast(content.count - size)
             } else {
-                content.append(contentsOf: repeatElement(0, count: size - content.count))
+                content += [UInt8](repeating: 0, count: size - content.count)
             }
         case .write(let offset, let bytes):
             let end = offset + bytes.count
-            if end > content.count { content.append(contentsOf: repeatElement(0, count: end - content.count)) }
+            if end > content.count { content += [UInt8](repeating: 0, count: end - content.count) }
             content.withUnsafeMutableBytes { target in
                 bytes.withUnsafeBytes { source in
                     UnsafeMutableRawBufferPointer(rebasing: target[offset..<end]).copyMemory(from: source)

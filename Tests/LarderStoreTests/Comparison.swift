@@ -78,6 +78,8 @@ struct Subscriber {
     let startSeq: UInt64
     let snapshotSeq: UInt64
     var received: [ModelEvent] = []
+    private var comparedSeq: UInt64 = 0
+    private var comparedCount = 0
     var lost: [(after: UInt64, through: UInt64)] = []
 
     init(_ store: Store, after seq: UInt64, snapshotSeq: UInt64 = 0, _ filter: EntryFilter = EntryFilter(types: 3)) {
@@ -153,17 +155,21 @@ struct Subscriber {
         return filter.kinds?.contains(event.key.kind) ?? true
     }
 
-    /// Compares what was received with all that lies between the beginning and the cursor.
-    func compare(_ model: Model, isAtEnd: Bool) throws {
-        let after = max(startSeq, snapshotSeq)
-        let expected = model.visibleEvents.filter { $0.seq > after && $0.seq <= cursor.seq && isWanted($0) }
-        var got = received.filter { $0.seq > after }
+    /// Compares what was received since the last time with all that lies between there and the cursor.
+    mutating func compare(_ model: Model, isAtEnd: Bool) throws {
+        let after = max(startSeq, snapshotSeq, comparedSeq)
+        let expected = Array(model.visibleEvents.reversed().prefix { $0.seq > after }.reversed())
+            .filter { $0.seq <= cursor.seq && isWanted($0) }
+        var got = Array(received[comparedCount...].drop { $0.seq <= after })
         for at in got.indices { got[at].commit = expected.indices.contains(at) ? expected[at].commit : 0 }
         guard got == expected else {
             let at = zip(got, expected).enumerated().first { $1.0 != $1.1 }?.offset ?? min(got.count, expected.count)
             func show(_ list: [ModelEvent]) -> String { list.indices.contains(at) ? "\(list[at])" : "nothing" }
-            throw Mismatch("event \(at) of \(got.count)/\(expected.count): got \(show(got)), expected \(show(expected))".prefixed)
+            throw Mismatch(
+                "event \(at) behind \(after), \(got.count) of \(expected.count): got \(show(got)), expected \(show(expected))".prefixed)
         }
+        comparedSeq = cursor.seq
+        comparedCount = received.count
         guard snapshotSeq > 0, isAtEnd, filter.types == 3, filter.exceptOrigin == 0 else { return }
         var held: [RecordKey: [UInt8]] = [:]
         for event in received { held[event.key] = event.type == EntryType.deleted ? nil : event.payload }

@@ -170,10 +170,10 @@ struct Model {
 
     /// The fields of a record, split by the schema.
     static func fields(_ record: [UInt8], _ kind: Int) -> Fields {
-        guard let kind = TestKinds.all.first(where: { $0.number == kind }) else { return [:] }
+        guard let schema = TestKinds.schemas[kind] else { return [:] }
         var ranges: [Range<Int>] = []
         return record.withUnsafeBytes { raw in
-            guard var present = try? RecordSchema(kind).fieldRanges(ofChecked: raw, into: &ranges) else { return [:] }
+            guard var present = try? schema.fieldRanges(ofChecked: raw, into: &ranges) else { return [:] }
             var fields: Fields = [:]
             while let field = present.popFirst() { fields[field] = Array(record[ranges[field]]) }
             return fields
