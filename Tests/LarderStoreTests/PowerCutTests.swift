@@ -26,7 +26,7 @@ import Testing
     func powerCuts() {
         let first = Setting.seed
         var totals = (cuts: 0, torn: 0, kept: 0, lost: 0)
-        for round in 0..<UInt64(Setting.number("LARDER_SEED") == nil ? Setting.steps(120) : 1) {
+        for round in 0..<UInt64(Setting.number("LARDER_SEED") == nil ? Setting.steps(90) : 1) {
             let seed = first &+ round
             do {
                 let life = try Self.run(seed: seed, cuts: 15)

@@ -1,0 +1,80 @@
+// The hash part of the index against a dictionary, with fingerprints that collide.
+
+import Testing
+
+@testable import LarderStore
+
+@Suite struct KeyIndexTests {
+    private static func candidates(_ index: borrowing KeyIndex, _ fingerprint: UInt32) -> Set<UInt32> {
+        var probe = 0
+        var found: Set<UInt32> = []
+        while let ordinal = index.next(fingerprint, &probe) { found.insert(ordinal) }
+        return found
+    }
+
+    @Test("random inserts and removes leave the candidates that a dictionary has", arguments: [
+        0xFFFF_FFFF, 0x1F, 0xFFF0_0000, 0x8000_0001,
+    ] as [UInt32])
+    func againstDictionary(mask: UInt32) {
+        var random = SplitMix64(seed: UInt64(mask))
+        var index = KeyIndex()
+        var model: [UInt32: Set<UInt32>] = [:]
+        var used: [UInt32] = []
+        for ordinal in 0..<9000 as Range<UInt32> {
+            // Near the end of the table too, so that chains go around it.
+            let fingerprint = random.next() % 4 == 0 ? UInt32.max : UInt32(truncatingIfNeeded: random.next()) & mask
+            if model[fingerprint]?.count ?? 0 < 40 {
+                index.insert(fingerprint, ordinal: ordinal)
+                model[fingerprint, default: []].insert(ordinal)
+                used.append(fingerprint)
+            }
+            if random.next() % 3 == 0, let fingerprint = used.randomElement(using: &random),
+                let ordinal = model[fingerprint]?.randomElement(using: &random)
+            {
+                let (first, second) = (
+                    index.remove(fingerprint, ordinal: ordinal), index.remove(fingerprint, ordinal: ordinal)
+                )
+                #expect(first && !second)
+                model[fingerprint]?.remove(ordinal)
+            }
+            if ordinal % 700 == 0 { compare(index, model) }
+        }
+        compare(index, model)
+    }
+
+    private func compare(_ index: borrowing KeyIndex, _ model: [UInt32: Set<UInt32>]) {
+        let count = index.count
+        #expect(count == model.values.reduce(0) { $0 + $1.count })
+        for (fingerprint, ordinals) in model {
+            let found = Self.candidates(index, fingerprint)
+            #expect(found == ordinals)
+        }
+        let none = Self.candidates(index, 0x1234_5678)
+        #expect(none == model[0x1234_5678] ?? [])
+    }
+
+    @Test("numbering anew changes every ordinal and no fingerprint")
+    func renumber() {
+        var index = KeyIndex()
+        for n in 0..<5000 as Range<UInt32> { index.insert(n &* 0x9E37_79B1, ordinal: n) }
+        index.renumber { $0 + 7 }
+        for n in 0..<5000 as Range<UInt32> {
+            let found = Self.candidates(index, n &* 0x9E37_79B1)
+            #expect(found == [n + 7])
+        }
+    }
+
+    @Test("the fingerprint depends on the key of the library, the kind and every byte")
+    func fingerprints() {
+        let hasher = FingerprintHasher(key: (1, 2))
+        var seen: Set<UInt64> = []
+        for count in 0..<40 {
+            for kind in 1...3 {
+                let bytes = [UInt8](repeating: 0, count: count)
+                seen.insert(bytes.withUnsafeBytes { hasher.hash(kind: kind, key: $0) })
+                seen.insert(bytes.withUnsafeBytes { FingerprintHasher(key: (1, 3)).hash(kind: kind, key: $0) })
+            }
+        }
+        #expect(seen.count == 240)
+    }
+}
