@@ -68,6 +68,8 @@ public final class Store {
             let identity = Identity(now: now, using: &generator)
             try system { () throws(SystemError) in
                 try files.makeDirectory(path + "/log")
+                // Before there is an identity: one without a log would be refused for ever.
+                try files.syncDirectory(path)
                 try files.replaceWhole(identityPath, with: identity.encoded)
                 try files.syncDirectory(directory(of: path))
             }
