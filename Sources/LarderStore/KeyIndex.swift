@@ -102,6 +102,15 @@ struct KeyIndex: ~Copyable {
         count = 0
     }
 
+    /// Ordinals by fingerprint, where more than one have the same.
+    func collisions() -> [[UInt32]] {
+        var byFingerprint: [UInt32: [UInt32]] = [:]
+        for at in 0..<capacity where slots[at] != 0 {
+            byFingerprint[UInt32(truncatingIfNeeded: slots[at] &>> 32), default: []].append(UInt32(truncatingIfNeeded: slots[at]) &- 1)
+        }
+        return byFingerprint.values.filter { $0.count > 1 }
+    }
+
     /// Gives every ordinal a new number; those that map to nil are dropped.
     mutating func renumber(_ map: (UInt32) -> UInt32) {
         for at in 0..<capacity where slots[at] != 0 {

@@ -153,12 +153,14 @@ extension StoreCore {
                     isCut = true
                     break scan
                 }
-                offset = try salvage(scanner, header, offset)
+                offset = try salvage(numbers, at, scanner, header, offset)
                 previousEnd = LogPosition(segment: number, offset: UInt32(offset))
             }
         }
         position = previousEnd
+        firstUnsyncedSegment = knownSynced.segment
         try dropEmptyTail()
+        if !report.lostSpans.isEmpty { try mendIndex() }
         nextSeq = publishedSeq + 1
         if !isCut { isCut = try wasCutHere() }
         if isCut {
@@ -325,9 +327,13 @@ extension StoreCore {
             segment.liveCount += 1
             if entry.type == EntryType.created {
                 applyCreated(place, firstSeq: entry.seq, fingerprint: fingerprint)
+            } else if isOfLostRecord(entry) {
+                updateLost(place, firstSeq: entry.firstSeq, fingerprint: fingerprint)
             } else {
                 applyUpdated(place, firstSeq: entry.firstSeq, fingerprint: fingerprint)
             }
+        case EntryType.deleted where isOfLostRecord(entry):
+            deleteLost(firstSeq: entry.firstSeq)
         case EntryType.deleted:
             applyDeleted(
                 firstSeq: entry.firstSeq, fingerprint: hasher.fingerprint(kind: entry.kind, key: entry.payload))
@@ -367,16 +373,26 @@ extension StoreCore {
 
     /// Saves what can be had of a damaged stretch; returns where the walk goes on.
     private mutating func salvage(
-        _ scanner: SegmentScanner, _ header: BlockHeader?, _ offset: Int
+        _ numbers: [UInt32], _ at: Int, _ scanner: SegmentScanner, _ header: BlockHeader?, _ offset: Int
     ) throws(StoreError) -> Int {
         let before = publishedSeq
         guard let header, let segment = segments.last else {
             var next = offset + BlockHeader.alignment
-            while next < scanner.size, try scanner.header(next, epoch: identity.epoch) == nil {
+            var first: UInt64?
+            while next < scanner.size {
+                first = try scanner.header(next, epoch: identity.epoch)?.commits.first?.firstSeq
+                if first != nil { break }
                 next += BlockHeader.alignment
             }
-            let through = try next < scanner.size
-                ? (scanner.header(next, epoch: identity.epoch)?.commits.first?.firstSeq ?? 1) - 1 : before
+            next = min(next, scanner.size)
+            // A log goes on behind damage that is vouched for: at the latest in a later segment.
+            for number in numbers[(at + 1)...] where first == nil {
+                let later = try SegmentScanner(files: files, path: logPath + "/" + Segment.name(number), number: number)
+                defer { later.close() }
+                first = try later.header(0, epoch: identity.epoch)?.commits.first?.firstSeq
+            }
+            let through = first.map { $0 - 1 } ?? before
+            segments.last?.byteCount = next
             report.lostSpans.append(
                 LostSpan(after: before, through: max(through, before), segment: scanner.number, offset: offset))
             publishedSeq = max(publishedSeq, through)

@@ -104,6 +104,8 @@ struct StoreCore: ~Copyable {
     var nextSeq: UInt64 = 1
     var position = LogPosition(segment: 1, offset: 0)
     var durable = LogPosition(segment: 1, offset: 0)
+    /// The first segment of which recovery does not know that all of it was durable.
+    var firstUnsyncedSegment: UInt32 = 0
     var writeHandle: FileHandle?
     var retiredHandles: [FileHandle] = []
     var hasNewFile = false
@@ -119,6 +121,8 @@ struct StoreCore: ~Copyable {
     var merger = RecordMerger()
 
     var report = RecoveryReport()
+    /// While recovering: records whose first entry is lost, by first seq.
+    var orphans: [UInt64: (place: Place, fingerprint: UInt32)] = [:]
     /// Spans of seqs that no entry has, from recoveries.
     var recoveredGaps: [ClosedRange<UInt64>] = []
 
@@ -174,15 +178,16 @@ struct StoreCore: ~Copyable {
         for kind in options.kinds { declare(kind) }
     }
 
-    /// What was read may not have been durable yet.
-    private func syncSurvivors() throws(SystemError) {
-        if let last = segments.last {
-            let file = try files.openForWriting(last.path)
+    /// What was read may not have been durable yet; from here on it is.
+    private mutating func syncSurvivors() throws(SystemError) {
+        for segment in segments where segment.number >= firstUnsyncedSegment {
+            let file = try files.openForWriting(segment.path)
             defer { files.close(file) }
-            try files.truncate(file, to: last.byteCount)
+            if segment === segments.last { try files.truncate(file, to: segment.byteCount) }
             try files.sync(file)
         }
         try files.syncDirectory(logPath)
+        durable = position
     }
 
     mutating func closeFiles() {

@@ -46,12 +46,14 @@ extension StoreDriver {
     func list(kind: Int, isReverse: Bool, pageLimit: Int) throws -> [ModelRecord] {
         var all: [ModelRecord] = []
         var token: PageToken?
-        while true {
+        for _ in 0..<1_000_000 {
             let (page, next) = try page(kind: kind, isReverse: isReverse, limit: pageLimit, after: token)
             all += page
             guard let next else { return all }
             token = next
+            if all.count > 10 * model.visible.count + 100 { break }
         }
+        throw Mismatch("a list does not end")
     }
 
     /// One page, and where the next begins; nil at the end.
