@@ -13,6 +13,8 @@ struct ClearRun {
     var phase = Phase.waiting
     /// Nil: every kind.
     let kindIndex: UInt8?
+    /// The kind that was named is not declared: there is nothing to clear.
+    let isOfNoKind: Bool
     let programName: String
     var origin: UInt64 = 0
     let total: Int
@@ -51,7 +53,8 @@ extension StoreCore {
         guard clear == nil else { return false }
         let kindIndex = kind == 0 ? nil : kinds.index(kind)
         let total = kindIndex.map { liveCounts[Int($0)] } ?? (kind == 0 ? liveCounts.reduce(0, +) : 0)
-        clear = ClearRun(kindIndex: kindIndex, programName: programName, total: total)
+        clear = ClearRun(
+            kindIndex: kindIndex, isOfNoKind: kind != 0 && kindIndex == nil, programName: programName, total: total)
         return true
     }
 
@@ -66,14 +69,18 @@ extension StoreCore {
             if inFlight != nil || open.isOpen || !staged.blocks.isEmpty { return .commit }
             // What was staged before is in the index now.
             let kindIndex = run.kindIndex
-            let total = kindIndex.map { liveCounts[Int($0)] } ?? liveCounts.reduce(0, +)
-            run = ClearRun(kindIndex: kindIndex, programName: run.programName, total: total)
+            let total = run.isOfNoKind ? 0 : kindIndex.map { liveCounts[Int($0)] } ?? liveCounts.reduce(0, +)
+            run = ClearRun(kindIndex: kindIndex, isOfNoKind: run.isOfNoKind, programName: run.programName, total: total)
             run.phase = total == 0 ? .publishing : .writing
             clear = run
             return .progress(done: 0, total: total)
         case .writing:
             if inFlight != nil { return .commit }
-            return try writeClear(&run, now: now)
+            do throws(StoreError) { return try writeClear(&run, now: now) } catch {
+                // What lies behind a run without an end would be cut with it at the next opening.
+                failWriting(error)
+                return .failed(reason: "\(error)")
+            }
         case .publishing:
             return publishClear(&run)
         }
@@ -113,9 +120,15 @@ extension StoreCore {
                 throw .damaged(path: path, offset: Int(place.offset), fault: error)
             }
             let key = UnsafeRawBufferPointer(rebasing: view.payload[range])
-            guard open.room >= key.count + EntryWriter.headByteCountMax,
-                open.byteCount < options.commitByteCountTarget
-            else {
+            let needed = key.count + EntryWriter.headByteCountMax
+            if open.entryCount == 0 && open.room < needed {
+                // A key larger than a block of the usual room. The view goes with the slab that is used again.
+                let isContinued = open.isContinued
+                open = .none
+                try begin(byteCount: needed, whole: needed, isContinued: isContinued)
+                continue
+            }
+            guard open.entryCount == 0 || open.room >= needed && open.byteCount < options.commitByteCountTarget else {
                 closeBlock(continues: true)
                 clear = run
                 return .commit
@@ -143,7 +156,9 @@ extension StoreCore {
     /// Takes the records out of the index, a slice at a call, then lets readers of the log see the run.
     private mutating func publishClear(_ run: inout ClearRun) -> ClearStep {
         if inFlight != nil || !staged.blocks.isEmpty { return .commit }
-        if run.kindIndex == nil {
+        if run.total == 0 {
+            // Nothing was written.
+        } else if run.kindIndex == nil {
             index.removeAll()
             table.removeAll()
             for at in liveCounts.indices { liveCounts[at] = 0 }

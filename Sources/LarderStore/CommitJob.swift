@@ -78,17 +78,22 @@ extension StoreCore {
         return job
     }
 
+    /// Ends all writing: what is staged and not handed out has failed. A commit that is under way can still succeed.
+    mutating func failWriting(_ error: StoreError) {
+        failure = "\(error)"
+        if case .system(let error) = error { failureCode = error.code }
+        stagedOps.removeAll()
+        open = .none
+        clear = nil
+    }
+
     /// Takes in what became of the commit that is under way: publishes it, or ends all writing.
     mutating func finish(_ failure: SystemError?) {
         guard let commit = inFlight else { return }
         inFlight = nil
         if let failure {
-            self.failure = "\(failure)"
-            failureCode = failure.code
             inFlightOps.removeAll()
-            stagedOps.removeAll()
-            open = .none
-            clear = nil
+            failWriting(.system(failure))
             return
         }
         if let last = commit.blocks.last {

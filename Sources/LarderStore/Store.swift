@@ -63,6 +63,7 @@ public final class Store {
         do throws(StoreError) {
             // Another process may have made it before the lock was taken.
             let made = try system { () throws(SystemError) in try files.readWhole(identityPath) }
+            if lock != nil, made != nil { try system { () throws(SystemError) in try removeLeftovers(path, files) } }
             if let bytes = made ?? existing { return (try Identity(bytes, path: path), lock) }
             var generator = SystemRandomNumberGenerator()
             let identity = Identity(now: now, using: &generator)
@@ -77,6 +78,15 @@ public final class Store {
         } catch {
             if let lock { files.close(lock) }
             throw error
+        }
+    }
+
+    /// Unfinished replacements of whole files.
+    private static func removeLeftovers(_ path: String, _ files: any StoreFiles) throws(SystemError) {
+        for directory in [path, path + "/log"] {
+            for name in try files.list(directory) ?? [] where name.hasSuffix(".tmp") {
+                try files.remove(directory + "/" + name)
+            }
         }
     }
 

@@ -213,6 +213,14 @@ extension StoreCore {
             guard case .ready = try makeRoom(batch.stagedByteCountMax, isRun: isRun, now: now) else { return .full }
         }
         let firstSeq = nextSeq
+        do throws(StoreError) { return try decide(batch, isRun: isRun, firstSeq: firstSeq) } catch {
+            // Half a batch must not become durable, and an entry that was staged cannot be taken back.
+            if nextSeq != firstSeq { failWriting(error) }
+            throw error
+        }
+    }
+
+    private mutating func decide(_ batch: WriteBatch, isRun: Bool, firstSeq: UInt64) throws(StoreError) -> Staged {
         var origin = batch.origin
         var dependsOnInFlight = false
         var dependsOnStaged = false
