@@ -90,6 +90,10 @@ int larder_set_subreaper(void);
 /// Asks for `signal` when the thread that started this process ends (PR_SET_PDEATHSIG); 0 asks for none. 0 or -errno.
 int larder_set_death_signal(int signal);
 
+/// Has the process that posix_spawn starts with `actions` (a posix_spawn_file_actions_t) begin in a directory; a GNU
+/// extension. 0 or -errno.
+int larder_spawn_chdir(void *_Nonnull actions, const char *_Nonnull directory);
+
 /// Names the calling thread (at most 15 bytes are kept). 0 or -errno.
 int larder_thread_name(const char *_Nonnull name);
 

@@ -1,0 +1,76 @@
+// From the command line into the host.
+
+import Glibc
+import LarderClient
+import LarderHost
+import LarderWire
+
+/// Starts the host in this process.
+struct HostEntry {
+    let place: Place
+    let isTransient: Bool
+    /// nil: the host's own.
+    let idleMilliseconds: Int?
+    let isVerbose: Bool
+
+    /// Serves until the host is stopped.
+    ///
+    /// - Returns: its exit code.
+    func run() throws -> Int32 {
+        signal(SIGPIPE, SIG_IGN)
+        let begun = Clock.monotonic
+        var options = HostOptions(library: place.library, socket: place.socket)
+        options.isTransient = isTransient
+        if let idleMilliseconds { options.idleMilliseconds = idleMilliseconds }
+        options.programPath = HostStarter.programPath()
+        options.version = larderVersion
+        let isQuiet = isTransient && !isVerbose
+        options.log = { if !isQuiet { HostEntry.say($0) } }
+        let ready = Ready()
+        options.onReady = { ready.say?() }
+        let host: Host
+        do throws(HostError) { host = try Host(options: options) } catch {
+            throw Failure("serving \(place.library)", "\(error)", HostEntry.advice(error))
+        }
+        ready.say = { [place, isTransient] in
+            let count = host.recordCount
+            HostEntry.say(
+                "serving \(place.library) on \(place.socket): \(Formats.count(count, "record")), process \(getpid())"
+                    + (isTransient ? "" : ", ready after \(Formats.duration(milliseconds: Clock.monotonic - begun))"))
+            // The command that waits for this line reads nothing more.
+            if isTransient { HostEntry.closeErrors() }
+        }
+        return host.run()
+    }
+
+    /// What is said when connections are accepted; the host is made before it is known.
+    private final class Ready {
+        var say: (() -> Void)?
+    }
+
+    private static func advice(_ error: HostError) -> String {
+        switch error {
+        case .store(.locked): "stop that process first, or use the host that it is"
+        case .store(.newerFormat): "use a newer larder"
+        case .store(.notALibrary): "name another directory with --library"
+        case .badSocket, .socketInUse: "name another path with --socket"
+        case .store, .loop: ""
+        }
+    }
+
+    private static func say(_ line: String) {
+        _ = "larder: \(line)\n".withCString { write(STDERR_FILENO, $0, strlen($0)) }
+    }
+
+    private static func closeErrors() {
+        let null = open("/dev/null", O_WRONLY)
+        guard null >= 0 else { return }
+        dup2(null, STDERR_FILENO)
+        if null > STDERR_FILENO { close(null) }
+    }
+}
+
+extension Host {
+    /// Records of all kinds. Loop thread.
+    fileprivate var recordCount: Int { store.counts(kind: 0).reduce(0) { $0 + $1.count } }
+}
