@@ -83,3 +83,11 @@ struct Table {
         return fitted
     }
 }
+
+extension Table {
+    /// Prints the rows that were added since the last call.
+    mutating func print(to output: Output, withHeading hasHeading: Bool) {
+        if hasHeading { output.line(output.styled(heading(), .bold)) }
+        for line in takeLines() { output.line(line) }
+    }
+}

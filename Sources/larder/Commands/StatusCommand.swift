@@ -1,0 +1,78 @@
+// `larder status`.
+
+import LarderFormat
+import LarderWire
+
+enum StatusCommand: Command {
+    static let name = "status"
+    static let purpose = "show the host, its library, connections and plugins"
+    static let synopsis = ["status"]
+    static let examples = [
+        (line: "larder status", does: "shows library and socket, how many records there are, and who is connected"),
+        (line: "larder status --json | jq -r .socket", does: "prints the socket that a plugin connects to"),
+    ]
+
+    static func run(_ context: Context) throws -> Int32 {
+        try expectNoArguments(context)
+        let status = try attempt("asking for the status") { try context.client().status() }
+        let kinds = try context.session().kinds()
+        if context.isJSON {
+            context.output.json { StatusJSON.write(status, kinds, into: &$0) }
+        } else {
+            print(status, kinds, context.output)
+        }
+        return 0
+    }
+
+    private static func print(_ status: StatusIs, _ kinds: Kinds, _ output: Output) {
+        let mode = status.mode == .serve ? "larder serve" : "started by a command, stops when idle"
+        let records = status.records.filter { $0.count > 0 }.map {
+            "\(Formats.count($0.count)) \(kinds[$0.kind]?.name ?? "kind \($0.kind)")"
+        }
+        var facts = [
+            ("state", status.state + (status.reason.isEmpty ? "" : ": \(status.reason)")),
+            ("host", "larder \(status.version), process \(status.pid), \(mode)"),
+            ("since", Formats.localTime(milliseconds: status.started)),
+            ("library", status.library), ("socket", status.socket),
+            ("records", records.isEmpty ? "none" : records.joined(separator: ", ")),
+            ("log", "\(Formats.bytes(status.logByteCount)) in \(Formats.count(status.segments, "segment"))"),
+            ("cursor", "\(Cursor(epoch: status.epoch, seq: status.lastSeq))"),
+        ]
+        if status.floor > 1 { facts.append(("floor", "\(status.floor)")) }
+        for (name, value) in facts {
+            let gap = String(repeating: " ", count: 9 - name.count)
+            output.line(output.styled(name, .bold) + gap + DisplayText.visible(value))
+        }
+        var sessions = Table(
+            [
+                .init("CONNECTION", .trailing), .init("PROGRAM", flexible: true), .init("PROCESS", .trailing),
+                .init("ROLES"), .init("SUBSCRIPTIONS", .trailing), .init("LAG", .trailing),
+            ], width: output.width)
+        for session in status.sessions {
+            sessions.add([
+                "\(session.id)", "\(session.name) \(session.version)", "\(session.pid)",
+                StatusJSON.roleNames(session.roles).joined(separator: ", "), "\(session.subscriptions)",
+                Formats.count(Int(clamping: session.lag)),
+            ])
+        }
+        print(&sessions, output)
+        var plugins = Table(
+            [
+                .init("PLUGIN"), .init("STATE"), .init("PROCESS", .trailing), .init("RESTARTS", .trailing),
+                .init("LAST ERROR", flexible: true),
+            ], width: output.width)
+        for plugin in status.plugins {
+            plugins.add([
+                plugin.name, plugin.state, plugin.pid == 0 ? "" : "\(plugin.pid)", "\(plugin.restarts)",
+                plugin.lastError,
+            ])
+        }
+        print(&plugins, output)
+    }
+
+    private static func print(_ table: inout Table, _ output: Output) {
+        guard !table.rows.isEmpty else { return }
+        output.line("")
+        table.print(to: output, withHeading: true)
+    }
+}
