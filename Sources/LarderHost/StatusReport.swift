@@ -5,6 +5,9 @@ import LarderStore
 import LarderWire
 
 extension Host {
+    /// Records of all kinds. Loop thread.
+    public var recordCount: Int { store.counts(kind: 0).reduce(0) { $0 + $1.count } }
+
     func status() -> StatusIs {
         var status = StatusIs()
         if isStopping {

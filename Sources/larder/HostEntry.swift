@@ -69,8 +69,3 @@ struct HostEntry {
         if null > STDERR_FILENO { close(null) }
     }
 }
-
-extension Host {
-    /// Records of all kinds. Loop thread.
-    fileprivate var recordCount: Int { store.counts(kind: 0).reduce(0) { $0 + $1.count } }
-}

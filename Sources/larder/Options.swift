@@ -13,7 +13,12 @@ struct OptionSpec: Sendable {
     let about: String
     let isHidden: Bool
 
-    init(_ name: String, short: Character? = nil, _ argument: String? = nil, hidden isHidden: Bool = false, _ about: String) {
+    /// An option without a value.
+    init(_ name: String, short: Character? = nil, hidden isHidden: Bool = false, _ about: String) {
+        self.init(name, short: short, nil, hidden: isHidden, about)
+    }
+
+    init(_ name: String, short: Character? = nil, _ argument: String?, hidden isHidden: Bool = false, _ about: String) {
         self.name = name
         self.short = short
         self.argument = argument

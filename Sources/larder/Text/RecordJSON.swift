@@ -98,8 +98,7 @@ enum RecordJSON {
         json.integer(entry.origin)
         json.name("changed")
         json.beginArray()
-        var changed = entry.changed
-        while let number = changed.popFirst() { json.string(kind?.field(number)?.name ?? String(number)) }
+        for name in entry.changed.names(kind) { json.string(name) }
         json.endArray()
         if let kind { writeRecord(entry.payload, decoded, kind, into: &json) } else { writeOpaque(entry.payload, into: &json) }
     }
