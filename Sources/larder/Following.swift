@@ -28,24 +28,23 @@ final class Following {
             let subscription = try attempt("subscribing") {
                 try Subscription(session.client, start, types: types, kinds: kinds)
             }
-            do {
+            let loss: ClientError
+            do throws(ClientError) {
                 try isFollowing ? follow(subscription) : catchUp(subscription)
                 printer.finish(subscription.cursor)
                 Interrupt.release()
                 return 0
-            } catch let error as ClientError {
-                guard isFollowing, error == .connectionLost else {
-                    printer.finish(subscription.cursor)
-                    throw Failure("following the log", error)
-                }
-                start =
-                    subscription.snapshotStart.map { .resumedSnapshot(subscription.cursor, s0: $0) }
-                    ?? .after(subscription.cursor)
-                do { _ = try session.reconnect(after: error) } catch {
-                    printer.finish(subscription.cursor)
-                    throw Failure(
-                        "following the log", "the host is gone", "go on later with --from \(subscription.cursor)")
-                }
+            } catch { loss = error }
+            guard isFollowing, loss == .connectionLost else {
+                printer.finish(subscription.cursor)
+                throw Failure("following the log", loss)
+            }
+            start =
+                subscription.snapshotStart.map { .resumedSnapshot(subscription.cursor, s0: $0) }
+                ?? .after(subscription.cursor)
+            do throws(ClientError) { _ = try session.reconnect(after: loss) } catch {
+                printer.finish(subscription.cursor)
+                throw Failure("following the log", "the host is gone", "go on later with --from \(subscription.cursor)")
             }
         }
     }

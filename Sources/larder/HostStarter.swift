@@ -13,9 +13,8 @@ enum HostStarter {
     private static let noteMilliseconds: Int64 = 2_000
 
     /// Another host may have taken the library in the meantime.
-    static func mayBeARace(_ error: any Error) -> Bool {
-        guard let failure = error as? Failure else { return false }
-        return failure.why.contains("is open in") || failure.why.contains("another process answers")
+    static func mayBeARace(_ failure: Failure) -> Bool {
+        failure.why.contains("is open in") || failure.why.contains("another process answers")
     }
 
     /// Returns once the host serves.

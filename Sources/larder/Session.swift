@@ -25,20 +25,20 @@ final class Session {
     private static func open(_ place: Place, _ note: (String) -> Void) throws -> (LarderClient, pid_t) {
         let deadline = Clock.monotonic + patienceMilliseconds
         while true {
-            do { return (try connect(place), 0) } catch let error as ClientError {
-                switch Absence(error) {
-                case .nobody:
-                    do {
-                        let started = try HostStarter.start(place, note: note)
-                        return (try connect(place), started)
-                    } catch {
-                        // Another command may have been quicker.
-                        if let client = try? connect(place) { return (client, 0) }
-                        if Clock.monotonic >= deadline || !HostStarter.mayBeARace(error) { throw error }
-                    }
-                case .leaving where Clock.monotonic < deadline: break
-                case .leaving, .other: throw Failure("connecting to \(place.socket)", error)
+            let loss: ClientError
+            do throws(ClientError) { return (try connect(place), 0) } catch { loss = error }
+            switch Absence(loss) {
+            case .nobody:
+                do throws(Failure) {
+                    let started = try HostStarter.start(place, note: note)
+                    if let client = try? connect(place) { return (client, started) }
+                } catch {
+                    // Another command may have been quicker.
+                    if let client = try? connect(place) { return (client, 0) }
+                    if Clock.monotonic >= deadline || !HostStarter.mayBeARace(error) { throw error }
                 }
+            case .leaving where Clock.monotonic < deadline: break
+            case .leaving, .other: throw Failure("connecting to \(place.socket)", loss)
             }
             usleep(50_000)
         }

@@ -18,12 +18,14 @@ struct RecordCells {
     var key = ""
 
     init(_ header: StoredRecordHeader, _ bytes: UnsafeRawBufferPointer, _ kinds: Kinds) {
-        guard let kind = kinds[header.kind] else {
-            self.kind = "kind \(header.kind)"
-            return
+        if let kind = kinds[header.kind] {
+            self.init(try? Record(decoding: bytes, kind), bytes, kind)
+        } else {
+            self.init(unknownKind: header.kind)
         }
-        self.init(try? Record(decoding: bytes, kind), bytes, kind)
     }
+
+    private init(unknownKind number: Int) { kind = "kind \(number)" }
 
     init(_ record: Record?, _ bytes: UnsafeRawBufferPointer, _ kind: Kind) {
         self.kind = kind.name
