@@ -80,6 +80,9 @@ public final class BulkWriter {
     public private(set) var resumedOperationCount = 0
     /// Rows that the importer left out by itself.
     public var skippedCount = 0
+    /// Rows that it refused, or knew as duplicates, before they became operations.
+    public var refusedBeforeCount = 0
+    public var duplicateBeforeCount = 0
     /// The last seq that an answer depends on.
     public internal(set) var seq: UInt64 = 0
     /// Position of the first operation whose answer is still to come.
@@ -279,11 +282,13 @@ public final class BulkWriter {
         total.created = counts.created
         total.updated = counts.updated
         total.unchanged = counts.unchanged
-        total.duplicate = counts.duplicate
+        total.duplicate = counts.duplicate + duplicateBeforeCount
         total.alreadySaved = counts.alreadySaved
         total.skipped = skippedCount
-        total.refused = counts.refused
-        total.read = operationCount - resumedOperationCount - counts.deleted - counts.notFound + skippedCount
+        total.refused = counts.refused + refusedBeforeCount
+        total.read =
+            operationCount - resumedOperationCount - counts.deleted - counts.notFound + skippedCount
+            + refusedBeforeCount + duplicateBeforeCount
         if !options.isDryRun { try end(outcome, total) }
         return Report(
             counts: total, deleted: counts.deleted, notFound: counts.notFound, refusals: refusals,

@@ -39,7 +39,7 @@ extension Command {
 /// All commands in the order of the help.
 enum Commands {
     static let all: [any Command.Type] = [
-        ServeCommand.self, StatusCommand.self, KindsCommand.self, ListCommand.self,
+        ServeCommand.self, StatusCommand.self, KindsCommand.self, ImportCommand.self, ListCommand.self,
         GetCommand.self, CountCommand.self, DeleteCommand.self, ClearCommand.self, EventsCommand.self,
         HelpCommand.self,
     ]

@@ -98,8 +98,8 @@ struct Options: Sendable {
     private static func unknown(_ word: String, _ specs: [OptionSpec], _ command: String) -> Failure {
         let parts = word.split(separator: "=", maxSplits: 1)
         let name = String(parts.first ?? "")
-        if specs.contains(where: { "--" + $0.name == name && $0.argument == nil }), parts.count > 1 {
-            return .usage(name, "takes no value", whereToLook(command))
+        if let spec = specs.first(where: { ("--" + $0.name).hasPrefix(name) && $0.argument == nil }), parts.count > 1 {
+            return .usage("--" + spec.name, "takes no value", whereToLook(command))
         }
         let known = specs.filter { !$0.isHidden }.map { "--" + $0.name }
         let matching = known.filter { $0.hasPrefix(name) }

@@ -14,7 +14,10 @@ enum CountCommand: Command {
         let session = try context.session()
         let number = try session.kindNumber(name)
         let kinds = try session.kinds()
-        let counts = try attempt("counting") { try session.client.count(kind: number) }
+        let found = try attempt("counting") { try session.client.count(kind: number) }
+        // A host leaves out kinds of which there is nothing.
+        let numbers = name == nil ? Set(kinds.all.map(\.number) + found.map(\.kind)).sorted() : [number]
+        let counts = numbers.map { number in (kind: number, count: found.first { $0.kind == number }?.count ?? 0) }
         if context.isJSON {
             for count in counts {
                 context.output.json {

@@ -15,7 +15,9 @@ enum Formats {
     }
 
     /// `1 record`, `2 records`.
-    static func count(_ value: Int, _ noun: String) -> String { "\(count(value)) \(noun)\(value == 1 ? "" : "s")" }
+    static func count(_ value: Int, _ noun: String, _ plural: String? = nil) -> String {
+        "\(count(value)) \(value == 1 ? noun : plural ?? noun + "s")"
+    }
 
     /// `512 bytes`, `1.5 KiB`, `64 MiB`.
     static func bytes(_ value: Int) -> String {
