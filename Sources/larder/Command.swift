@@ -23,7 +23,7 @@ extension Command {
     static var details: String { "" }
 
     /// An argument that a command needs is missing, or there are too many.
-    static func misused(_ why: String) -> Failure { .usage("larder \(name)", why, "see larder \(name) --help") }
+    static func misused(_ why: String) -> Failure { .usage(name, why, "see larder \(name) --help") }
 
     static func expectNoArguments(_ context: Context) throws(Failure) {
         if let first = context.options.arguments.first { throw misused("takes no argument such as “\(first)”") }
@@ -41,7 +41,7 @@ enum Commands {
     static let all: [any Command.Type] = [
         ServeCommand.self, StatusCommand.self, KindsCommand.self, ImportCommand.self, ListCommand.self,
         GetCommand.self, CountCommand.self, DeleteCommand.self, ClearCommand.self, EventsCommand.self,
-        HelpCommand.self,
+        PluginCommand.self, HelpCommand.self,
     ]
 
     static func named(_ name: String) -> (any Command.Type)? { all.first { $0.name == name } }

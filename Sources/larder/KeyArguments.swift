@@ -6,7 +6,7 @@ enum KeyArguments {
     static func expectSome(_ words: [String], command: String) throws(Failure) {
         if words.isEmpty {
             throw .usage(
-                "larder \(command)", "needs a key, such as title:tmdb/movie/603", "larder list --keys shows keys")
+                command, "needs a key, such as title:tmdb/movie/603", "larder list --keys shows keys")
         }
     }
 
@@ -23,7 +23,7 @@ enum KeyArguments {
         guard values.count == kind.keyFieldCount else {
             let form = kind.keyFields.map { $0.name.uppercased() }.joined(separator: " ")
             throw .usage(
-                "larder \(command)", "a key of \(first) has \(kind.keyFieldCount) values, not \(values.count)",
+                command, "a key of \(first) has \(kind.keyFieldCount) values, not \(values.count)",
                 "write larder \(command) \(first) \(form)")
         }
         return [try kinds.key(first + ":" + values.joined(separator: "/"))]

@@ -44,10 +44,11 @@ struct ImportPlan {
         // A single line is also one object, which an importer may know better.
         if sample.isJSONLines, hasKind || sample.lineKeys == nil { return lines.append(source) }
         let tried = catalogue.importers.map(\.name)
-        let triedWords = tried.isEmpty ? "no importer plugin is registered" : "not known to " + tried.joined(separator: ", ")
+        let triedWords =
+            tried.isEmpty ? "no importer plugin is registered" : "unknown to " + tried.joined(separator: ", ")
         if sample.isJSONLines {
             throw Failure(
-                "importing \(source.shownName)", "its first line names no kind, and it is \(triedWords)",
+                "importing \(source.shownName)", "its first line names no kind (\(triedWords))",
                 "say --kind KIND; larder kinds lists them", exitCode: 2)
         }
         let hint =
@@ -58,7 +59,7 @@ struct ImportPlan {
             }
         throw Failure(
             "importing \(source.shownName)",
-            "nobody knows this format: it is \(sample.shapeName), so not JSON lines, and \(triedWords)", hint)
+            "nobody knows this format: it is not JSON lines but \(sample.shapeName), and \(triedWords)", hint)
     }
 }
 
