@@ -9,9 +9,21 @@ import LarderWire
 struct HostEntry {
     let place: Place
     let isTransient: Bool
+    /// Another host was asked to go, so the library is waited for.
+    let isTakingOver: Bool
     /// nil: the host's own.
     let idleMilliseconds: Int?
     let isVerbose: Bool
+    /// A host that goes finishes first what it has begun.
+    private static let takeOverMilliseconds: Int64 = 30_000
+
+    init(place: Place, isTransient: Bool, isTakingOver: Bool, idleMilliseconds: Int?, isVerbose: Bool) {
+        self.place = place
+        self.isTransient = isTransient
+        self.isTakingOver = isTakingOver
+        self.idleMilliseconds = idleMilliseconds
+        self.isVerbose = isVerbose
+    }
 
     /// Serves until the host is stopped.
     ///
@@ -28,10 +40,7 @@ struct HostEntry {
         options.log = { if !isQuiet { HostEntry.say($0) } }
         let ready = Ready()
         options.onReady = { ready.say?() }
-        let host: Host
-        do throws(HostError) { host = try Host(options: options) } catch {
-            throw Failure("serving \(place.library)", "\(error)", HostEntry.advice(error))
-        }
+        let host = try open(options)
         ready.say = { [place, isTransient] in
             let count = host.recordCount
             HostEntry.say(
@@ -41,6 +50,26 @@ struct HostEntry {
             if isTransient { HostEntry.closeErrors() }
         }
         return host.run()
+    }
+
+    private func open(_ options: HostOptions) throws(Failure) -> Host {
+        let deadline = Clock.monotonic + HostEntry.takeOverMilliseconds
+        while true {
+            let fault: HostError
+            do throws(HostError) { return try Host(options: options) } catch { fault = error }
+            guard isTakingOver, HostEntry.isOccupied(fault), Clock.monotonic < deadline else {
+                throw Failure("serving \(place.library)", "\(fault)", HostEntry.advice(fault))
+            }
+            usleep(10_000)
+        }
+    }
+
+    /// Another process has the library or the socket.
+    private static func isOccupied(_ error: HostError) -> Bool {
+        switch error {
+        case .store(.locked), .socketInUse: true
+        case .store, .loop, .badSocket: false
+        }
     }
 
     /// What is said when connections are accepted; the host is made before it is known.

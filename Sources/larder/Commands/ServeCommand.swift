@@ -1,6 +1,5 @@
 // `larder serve`: the host itself.
 
-import Glibc
 import LarderClient
 import LarderHost
 import LarderWire
@@ -32,17 +31,19 @@ enum ServeCommand: Command {
         try expectNoArguments(context)
         let place = try context.place()
         let isTransient = context.options.has("transient")
-        if !isTransient { try takeOver(place) }
+        let isTakingOver = isTransient ? false : try takeOver(place)
         let entry = HostEntry(
-            place: place, isTransient: isTransient,
+            place: place, isTransient: isTransient, isTakingOver: isTakingOver,
             idleMilliseconds: try context.options.number("idle", in: 0...3_600_000, command: name),
             isVerbose: context.options.has("verbose"))
         return try entry.run()
     }
 
     /// Asks a transient host to go; another one is in the way.
-    private static func takeOver(_ place: Place) throws {
-        guard let client = try? Session.connect(place) else { return }
+    ///
+    /// - Returns: whether one was there, which may still have the library for a moment.
+    private static func takeOver(_ place: Place) throws -> Bool {
+        guard let client = try? Session.connect(place) else { return false }
         let status = try attempt("asking the host on \(place.socket)") { try client.status() }
         guard status.mode == .transient else {
             throw Failure(
@@ -51,7 +52,6 @@ enum ServeCommand: Command {
         }
         try attempt("asking process \(status.pid) to give way") { try client.giveWay() }
         client.close()
-        let deadline = Clock.monotonic + 30_000
-        while kill(pid_t(status.pid), 0) == 0, Clock.monotonic < deadline { usleep(20_000) }
+        return true
     }
 }

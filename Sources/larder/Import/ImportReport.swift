@@ -59,7 +59,7 @@ final class ImportReport {
             }
         } else if showsAll || shownWarnings < ImportReport.shownMax {
             shownWarnings += 1
-            let place = file.isEmpty ? "" : file + (at.isEmpty ? "" : ":" + at) + ": "
+            let place = [file, at].filter { !$0.isEmpty }.joined(separator: ":") + (file.isEmpty && at.isEmpty ? "" : ": ")
             let text = place + (field.isEmpty ? "" : field + ": ") + message
             say(context.errors.styled("warning", .yellow) + " " + DisplayText.visible(text))
         }
