@@ -40,7 +40,7 @@ struct HostEntry {
         options.log = { if !isQuiet { HostEntry.say($0) } }
         let ready = Ready()
         options.onReady = { ready.say?() }
-        let host = try open(options)
+        let host = try makeHost(options)
         ready.say = { [place, isTransient] in
             let count = host.recordCount
             HostEntry.say(
@@ -52,7 +52,7 @@ struct HostEntry {
         return host.run()
     }
 
-    private func open(_ options: HostOptions) throws(Failure) -> Host {
+    private func makeHost(_ options: HostOptions) throws(Failure) -> Host {
         let deadline = Clock.monotonic + HostEntry.takeOverMilliseconds
         while true {
             let fault: HostError
