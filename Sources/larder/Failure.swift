@@ -42,13 +42,16 @@ extension Failure {
     init(_ what: String, _ error: ClientError) {
         switch error {
         case .connectionLost:
-            self.init(what, "the connection to the host was lost", "run the command again; nothing that was answered is lost")
+            self.init(
+                what, "the connection to the host was lost", "run the command again; nothing that was answered is lost")
         case .timedOut(let operation):
             self.init(what, "no answer to \(operation) in time", "see whether the host is at work: larder status")
         case .system(let number, let operation):
             self.init(what, "\(operation): \(errorText(number))")
         case .protocolViolation(let fault):
-            self.init(what, "the host and this program do not understand each other (\(fault))", "use the same version for both")
+            self.init(
+                what, "the host and this program do not understand each other (\(fault))",
+                "use the same version for both")
         case .recordTooLarge(let byteCount):
             self.init(what, "a record of \(byteCount) bytes is too large")
         case .larder(let reply):

@@ -40,16 +40,37 @@ struct HostEntry {
         options.log = { if !isQuiet { HostEntry.say($0) } }
         let ready = Ready()
         options.onReady = { ready.say?() }
+        try refuseForeignDirectory()
         let host = try makeHost(options)
         ready.say = { [place, isTransient] in
             let count = host.recordCount
             HostEntry.say(
-                "serving \(place.library) on \(place.socket): \(Formats.count(count, "record")), process \(getpid())"
-                    + (isTransient ? "" : ", ready after \(Formats.duration(milliseconds: Clock.monotonic - begun))"))
+                "ready, serving \(place.library) on \(place.socket): \(Formats.count(count, "record")), process \(getpid())"
+                    + (isTransient ? "" : ", after \(Formats.duration(milliseconds: Clock.monotonic - begun))"))
             // The command that waits for this line reads nothing more.
             if isTransient { HostEntry.closeErrors() }
         }
         return host.run()
+    }
+
+    /// What a library has before its identity is there; see FORMAT.md section 5.
+    private static let ownNames: Set<String> = ["larder", "larder.tmp", "lock", "log", "plugins", "aside", ".", ".."]
+
+    /// A new library is made where nothing else is, so that a mistyped directory stays as it was.
+    private func refuseForeignDirectory() throws(Failure) {
+        if access(place.library + "/larder", F_OK) == 0 { return }
+        guard let directory = opendir(place.library) else { return }
+        defer { closedir(directory) }
+        while let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if !HostEntry.ownNames.contains(name) {
+                throw Failure(
+                    "serving \(place.library)", "it is no library, and there is something else in it (\(name))",
+                    "name an empty or a new directory with --library")
+            }
+        }
     }
 
     private func makeHost(_ options: HostOptions) throws(Failure) -> Host {

@@ -6,7 +6,7 @@ import Glibc
 /// Runs `larder serve --transient` on its own: in a session of its own, with nothing of the command's terminal.
 enum HostStarter {
     /// The line that says a host is ready begins like this.
-    static let readyPrefix = "larder: serving "
+    static let readyPrefix = "larder: ready, "
 
     /// Opening a large library after a crash reads all of its log.
     private static let deadlineMilliseconds: Int64 = 300_000
@@ -50,7 +50,9 @@ enum HostStarter {
         var text = ""
         while true {
             let passed = Clock.monotonic - begun
-            if passed > deadlineMilliseconds { throw Failure(what, "it is not ready after \(deadlineMilliseconds / 1_000) s") }
+            if passed > deadlineMilliseconds {
+                throw Failure(what, "it is not ready after \(deadlineMilliseconds / 1_000) s")
+            }
             if passed > noteMilliseconds && !isNoted {
                 note("opening the library …")
                 isNoted = true
@@ -61,7 +63,9 @@ enum HostStarter {
             let count = read(end, &room, room.count)
             if count < 0 { continue }
             text += String(decoding: room.prefix(count), as: UTF8.self)
-            if text.split(separator: "\n").contains(where: { $0.hasPrefix(readyPrefix) }), text.contains("\n") { return pid }
+            if text.split(separator: "\n").contains(where: { $0.hasPrefix(readyPrefix) }), text.contains("\n") {
+                return pid
+            }
             if count == 0 {
                 waitpid(pid, nil, 0)
                 throw Failure(what, words(of: text))

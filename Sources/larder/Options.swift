@@ -76,7 +76,8 @@ struct Options: Sendable {
             case 0x3A:
                 throw .usage(shown, "needs a value", Options.whereToLook(command))
             default:
-                let spec = specs.indices.contains(Int(found) - 1_000)
+                let spec =
+                    specs.indices.contains(Int(found) - 1_000)
                     ? specs[Int(found) - 1_000] : specs.first { $0.short?.asciiValue.map(Int32.init) == found }
                 guard let spec else { continue }
                 let value = spec.argument == nil ? "" : larder_optarg().map { String(cString: $0) } ?? ""
@@ -107,7 +108,8 @@ struct Options: Sendable {
             return .usage(name, "could be \(matching.joined(separator: ", "))", whereToLook(command))
         }
         let near = Suggestion.nearest(to: name, in: known).map { "did you mean \($0)? " } ?? ""
-        return .usage("unknown option \(name)", command.isEmpty ? "larder has none such" : "larder \(command) has none such",
+        return .usage(
+            "unknown option \(name)", command.isEmpty ? "larder has none such" : "larder \(command) has none such",
             near + whereToLook(command))
     }
 
@@ -125,7 +127,8 @@ struct Options: Sendable {
         guard let text = value(name) else { return nil }
         guard let number = Int(text), range.contains(number) else {
             throw .usage(
-                "--\(name) \(text)", "expected a whole number from \(range.lowerBound)"
+                "--\(name) \(text)",
+                "expected a whole number from \(range.lowerBound)"
                     + (range.upperBound == .max ? "" : " to \(range.upperBound)"), "see larder \(command) --help")
         }
         return number

@@ -72,7 +72,9 @@ final class Output {
             } else if errno != EINTR {
                 let number = errno
                 if descriptor == STDOUT_FILENO && number != EPIPE {
-                    _ = "larder: writing the output: \(errorText(number))\n".withCString { write(STDERR_FILENO, $0, strlen($0)) }
+                    _ = "larder: writing the output: \(errorText(number))\n".withCString {
+                        write(STDERR_FILENO, $0, strlen($0))
+                    }
                 }
                 if descriptor == STDOUT_FILENO { exit(1) }
                 break

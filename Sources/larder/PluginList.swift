@@ -23,12 +23,16 @@ enum PluginList {
             throw Failure("listing the plugins", "\(error)")
         }
         let states = plugins.host?.status.plugins ?? []
-        let rows = registered.map { row($0.name, $0.record, states.first { [name = $0.name] in $0.name == name }, plugins.registry) }
+        let rows = registered.map {
+            row($0.name, $0.record, states.first { [name = $0.name] in $0.name == name }, plugins.registry)
+        }
         if context.isJSON {
             for row in rows { context.output.json { write(row, into: &$0) } }
             return
         }
-        guard !rows.isEmpty else { return context.note("no plugins are registered; larder plugin add DIR registers one") }
+        guard !rows.isEmpty else {
+            return context.note("no plugins are registered; larder plugin add DIR registers one")
+        }
         var table = Table(
             [
                 .init("PLUGIN"), .init("VERSION"), .init("ROLES"), .init("STATE"), .init("PROCESS", .trailing),
@@ -44,7 +48,8 @@ enum PluginList {
     }
 
     private static func row(
-        _ name: String, _ record: Result<PluginRecord, PluginError>, _ status: StatusIs.Plugin?, _ registry: PluginRegistry
+        _ name: String, _ record: Result<PluginRecord, PluginError>, _ status: StatusIs.Plugin?,
+        _ registry: PluginRegistry
     ) -> Row {
         var row = Row(name: name, state: "broken")
         do throws(PluginError) {

@@ -68,7 +68,9 @@ final class Session {
     }
 
     /// Connects again after a loss, starting a host where there is none, for as long as the deadline allows.
-    func reconnect(after loss: ClientError, withinMilliseconds limit: Int64 = 30_000) throws(ClientError) -> LarderClient {
+    func reconnect(after loss: ClientError, withinMilliseconds limit: Int64 = 30_000) throws(ClientError)
+        -> LarderClient
+    {
         let deadline = Clock.monotonic + limit
         note("\(loss); connecting again …")
         client.close()

@@ -68,7 +68,8 @@ enum ImportCommand: Command {
         }
         report.finish(sum, isDryRun: options.isDryRun, isCancelled: isCancelled)
         if !sum.isEven {
-            context.warn("the counts do not add up: \(sum.counts.read) read, \(sum.counts.sum) accounted for; please report it")
+            context.warn(
+                "the counts do not add up: \(sum.counts.read) read, \(sum.counts.sum) accounted for; please report it")
         }
         if isCancelled { return Interrupt.exitCode }
         return sum.counts.refused == 0 && sum.isEven ? 0 : 1

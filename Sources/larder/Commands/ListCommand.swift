@@ -75,7 +75,9 @@ enum ListCommand: Command {
             return
         }
         context.output.flush()
-        if shown == 0 { context.note(isPaged ? "nothing more" : "nothing is saved here; larder import brings something") }
+        if shown == 0 {
+            context.note(isPaged ? "nothing more" : "nothing is saved here; larder import brings something")
+        }
         if let next {
             context.note("\(Formats.count(shown, "record")) shown; the next ones: --page \(next), or all: --all")
         }

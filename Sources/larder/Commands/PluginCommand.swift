@@ -25,7 +25,10 @@ enum PluginCommand: Command {
         as it is; SETTING= goes back to the default.
         """
     static let examples = [
-        (line: "larder plugin add Plugins/desktop-notify", does: "registers a plugin, and starts it if larder serve runs"),
+        (
+            line: "larder plugin add Plugins/desktop-notify",
+            does: "registers a plugin, and starts it if larder serve runs"
+        ),
         (line: "larder plugin list --json", does: "prints the plugins with their states"),
         (line: "larder plugin log desktop-notify --follow", does: "shows what the plugin writes"),
     ]
@@ -54,7 +57,8 @@ enum PluginCommand: Command {
         case "log":
             guard rest.count == 1 else { throw misused("log needs one NAME") }
             let lines = try context.options.number("lines", in: 0...Int.max, command: name) ?? 50
-            return try PluginLogView(context, plugins, rest[0]).run(lines: lines, isFollowing: context.options.has("follow"))
+            return try PluginLogView(context, plugins, rest[0]).run(
+                lines: lines, isFollowing: context.options.has("follow"))
         default:
             let near = Suggestion.nearest(to: action, in: actions).map { ", did you mean \($0)?" } ?? ""
             throw misused("has no “\(action)”\(near)")

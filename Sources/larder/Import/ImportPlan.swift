@@ -93,9 +93,11 @@ struct ImporterCatalogue {
         if let fault = faults.first(where: { $0.name == name }) {
             throw Failure("the importer \(name)", fault.why, "larder plugin list shows the plugins")
         }
-        let near = Suggestion.nearest(to: name, in: importers.map(\.name) + ["jsonl"]).map { "did you mean \($0)? " } ?? ""
+        let near =
+            Suggestion.nearest(to: name, in: importers.map(\.name) + ["jsonl"]).map { "did you mean \($0)? " } ?? ""
         throw Failure(
-            "no importer is named “\(name)”", "", near + "there are: " + (["jsonl"] + importers.map(\.name)).joined(separator: ", "),
+            "no importer is named “\(name)”", "",
+            near + "there are: " + (["jsonl"] + importers.map(\.name)).joined(separator: ", "),
             exitCode: 2)
     }
 

@@ -59,7 +59,8 @@ final class ImportReport {
             }
         } else if showsAll || shownWarnings < ImportReport.shownMax {
             shownWarnings += 1
-            let place = [file, at].filter { !$0.isEmpty }.joined(separator: ":") + (file.isEmpty && at.isEmpty ? "" : ": ")
+            let place =
+                [file, at].filter { !$0.isEmpty }.joined(separator: ":") + (file.isEmpty && at.isEmpty ? "" : ": ")
             let text = place + (field.isEmpty ? "" : field + ": ") + message
             say(context.errors.styled("warning", .yellow) + " " + DisplayText.visible(text))
         }
@@ -104,7 +105,9 @@ final class ImportReport {
         let hiddenRefusals = refusedCount - shownRefusals
         if hiddenRefusals > 0 { note("… and \(Formats.count(hiddenRefusals)) more refused; --all-refusals shows them") }
         let hiddenWarnings = warningCount - shownWarnings
-        if hiddenWarnings > 0 { note("… and \(Formats.count(hiddenWarnings, "more warning")); --all-refusals shows them") }
+        if hiddenWarnings > 0 {
+            note("… and \(Formats.count(hiddenWarnings, "more warning")); --all-refusals shows them")
+        }
         for (name, count) in sortedUnknown {
             note("no field for “\(name)”: left out of \(Formats.count(count, "row"))")
         }
@@ -120,7 +123,9 @@ final class ImportReport {
         context.output.flush()
     }
 
-    private var sortedUnknown: [(key: String, value: Int)] { unknown.sorted { ($1.value, $0.key) < ($0.value, $1.key) } }
+    private var sortedUnknown: [(key: String, value: Int)] {
+        unknown.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+    }
 
     private func finishJSON(_ counts: Accounting, isDryRun: Bool, isCancelled: Bool) {
         if !unknown.isEmpty {

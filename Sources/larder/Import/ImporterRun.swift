@@ -30,7 +30,10 @@ final class ImporterRun {
     /// Ctrl-C ended it.
     private(set) var isCancelled = false
 
-    init(_ importer: Manifest, _ sources: [ImportSource], _ options: ImportOptions, _ place: Place, _ report: ImportReport) {
+    init(
+        _ importer: Manifest, _ sources: [ImportSource], _ options: ImportOptions, _ place: Place,
+        _ report: ImportReport
+    ) {
         self.importer = importer
         self.sources = sources
         self.options = options
@@ -60,9 +63,11 @@ final class ImporterRun {
         guard made == 0 else { throw Failure(what, "making a pipe: \(errorText(-made))") }
         defer { close(ends[0]) }
         let spawn = Spawn(
-            program: importer.program, arguments: [importer.program] + importer.arguments + ["import", "--json"] + files,
+            program: importer.program,
+            arguments: [importer.program] + importer.arguments + ["import", "--json"] + files,
             environment: [
-                "LARDER_SOCKET=\(place.socket)", "LARDER_LIBRARY=\(place.library)", "LARDER_PLUGIN_NAME=\(importer.name)",
+                "LARDER_SOCKET=\(place.socket)", "LARDER_LIBRARY=\(place.library)",
+                "LARDER_PLUGIN_NAME=\(importer.name)",
                 "LARDER_IMPORT_OPTIONS=\(options.json)",
             ],
             directory: importer.directory, output: ends[1], errors: STDERR_FILENO)
@@ -111,7 +116,9 @@ final class ImporterRun {
                 var done = 0
                 while done < bytes.count {
                     let count = write(descriptor, bytes.baseAddress! + done, bytes.count - done)
-                    if count < 0, errno != EINTR { throw Failure("keeping standard input in \(path)", errorText(errno)) }
+                    if count < 0, errno != EINTR {
+                        throw Failure("keeping standard input in \(path)", errorText(errno))
+                    }
                     done += max(count, 0)
                 }
             })

@@ -44,7 +44,8 @@ final class LineImport {
         kinds = try session.kinds()
         if let kind = options.kind { _ = try kinds.named(kind) }
         known = Dictionary(uniqueKeysWithValues: kinds.all.map { ($0.number, $0.highestFieldNumber) })
-        schemas = options.isDryRun ? Dictionary(uniqueKeysWithValues: kinds.all.map { ($0.number, RecordSchema($0)) }) : [:]
+        schemas =
+            options.isDryRun ? Dictionary(uniqueKeysWithValues: kinds.all.map { ($0.number, RecordSchema($0)) }) : [:]
         do throws(RecordTextError) {
             encoder = try LineEncoder(kinds: kinds.all, defaultKind: options.kind, presets: options.presets)
         } catch {

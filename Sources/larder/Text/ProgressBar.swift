@@ -25,7 +25,8 @@ final class ProgressBar {
     ///   - total: nil or 0: unknown.
     func show(done: Int, total: Int?, count: Int? = nil, what: String) {
         let now = Clock.monotonic
-        guard now - lastShown >= (output.isTerminal ? ProgressBar.drawMilliseconds : ProgressBar.lineMilliseconds) else {
+        guard now - lastShown >= (output.isTerminal ? ProgressBar.drawMilliseconds : ProgressBar.lineMilliseconds)
+        else {
             return
         }
         lastShown = now

@@ -100,7 +100,11 @@ enum RecordJSON {
         json.beginArray()
         for name in entry.changed.names(kind) { json.string(name) }
         json.endArray()
-        if let kind { writeRecord(entry.payload, decoded, kind, into: &json) } else { writeOpaque(entry.payload, into: &json) }
+        if let kind {
+            writeRecord(entry.payload, decoded, kind, into: &json)
+        } else {
+            writeOpaque(entry.payload, into: &json)
+        }
     }
 }
 

@@ -7,7 +7,7 @@ struct Table {
     struct Column {
         let title: String
         let alignment: DisplayText.Alignment
-        /// Gives way first when the table is wider than the terminal; the others are cut only then.
+        /// Gives way when the table is wider than the terminal.
         let isFlexible: Bool
 
         init(_ title: String, _ alignment: DisplayText.Alignment = .leading, flexible isFlexible: Bool = false) {
@@ -17,7 +17,7 @@ struct Table {
         }
     }
 
-    /// No column is made narrower than this, or than its title.
+    /// A column that gives way has at least so many cells, and its title's.
     static let columnWidthMin = 8
     private static let gap = "  "
 
@@ -57,28 +57,27 @@ struct Table {
         for index in 0...last {
             if index > 0 { line += gap }
             // Nothing is put behind the last cell: spaces there only make lines wrap.
-            line += index == last && columns[index].alignment == .leading
+            line +=
+                index == last && columns[index].alignment == .leading
                 ? DisplayText.truncated(cells[index], to: widths[index])
                 : DisplayText.padded(cells[index], to: widths[index], columns[index].alignment)
         }
         return line
     }
 
-    /// Takes from the widest flexible column until the line fits, then from the widest of the others.
+    /// Takes from the widest flexible column until the line fits. The others are whole or useless: a line that is too
+    /// long with them is wrapped by the terminal.
     private func fittedWidths() -> [Int] {
         guard let width else { return widths }
         var fitted = widths
         var excess = fitted.reduce(0, +) + Table.gap.count * (columns.count - 1) - width
-        for isFlexible in [true, false] {
-            while excess > 0 {
-                let candidates = columns.indices.filter {
-                    columns[$0].isFlexible == isFlexible
-                        && fitted[$0] > max(Table.columnWidthMin, DisplayText.width(columns[$0].title))
-                }
-                guard let widest = candidates.max(by: { fitted[$0] < fitted[$1] }) else { break }
-                fitted[widest] -= 1
-                excess -= 1
+        while excess > 0 {
+            let candidates = columns.indices.filter {
+                columns[$0].isFlexible && fitted[$0] > max(Table.columnWidthMin, DisplayText.width(columns[$0].title))
             }
+            guard let widest = candidates.max(by: { fitted[$0] < fitted[$1] }) else { break }
+            fitted[widest] -= 1
+            excess -= 1
         }
         return fitted
     }
