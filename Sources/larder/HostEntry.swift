@@ -9,18 +9,17 @@ import LarderWire
 struct HostEntry {
     let place: Place
     let isTransient: Bool
-    /// Another host was asked to go, so the library is waited for.
-    let isTakingOver: Bool
     /// nil: the host's own.
     let idleMilliseconds: Int?
     let isVerbose: Bool
     /// A host that goes finishes first what it has begun.
     private static let takeOverMilliseconds: Int64 = 30_000
+    /// How long one may have the library without listening.
+    private static let silentMilliseconds: Int64 = 6_000
 
-    init(place: Place, isTransient: Bool, isTakingOver: Bool, idleMilliseconds: Int?, isVerbose: Bool) {
+    init(place: Place, isTransient: Bool, idleMilliseconds: Int?, isVerbose: Bool) {
         self.place = place
         self.isTransient = isTransient
-        self.isTakingOver = isTakingOver
         self.idleMilliseconds = idleMilliseconds
         self.isVerbose = isVerbose
     }
@@ -73,16 +72,46 @@ struct HostEntry {
         }
     }
 
-    private func makeHost(_ options: HostOptions) throws(Failure) -> Host {
+    /// Makes the host. A transient one in the way, as commands may start at any moment, is asked to go and waited for;
+    /// so is one that has the library and does not listen yet, or no longer.
+    private func makeHost(_ options: HostOptions) throws -> Host {
         let deadline = Clock.monotonic + HostEntry.takeOverMilliseconds
+        var waitingSince: Int64?
         while true {
             let fault: HostError
             do throws(HostError) { return try Host(options: options) } catch { fault = error }
-            guard isTakingOver, HostEntry.isOccupied(fault), Clock.monotonic < deadline else {
+            let now = Clock.monotonic
+            var mayWait = !isTransient && HostEntry.isOccupied(fault) && now < deadline
+            if mayWait {
+                if try HostEntry.askToGo(place) {
+                    waitingSince = nil
+                } else {
+                    mayWait = now - (waitingSince ?? now) < HostEntry.silentMilliseconds
+                    waitingSince = waitingSince ?? now
+                }
+            }
+            guard mayWait else {
                 throw Failure("serving \(place.library)", "\(fault)", HostEntry.advice(fault))
             }
             usleep(10_000)
         }
+    }
+
+    /// Asks a transient host to go; one that stays is a failure.
+    ///
+    /// - Returns: whether there was one.
+    static func askToGo(_ place: Place) throws -> Bool {
+        guard let client = try? Session.connect(place) else { return false }
+        defer { client.close() }
+        guard let status = try? client.status() else { return true }
+        guard status.mode == .transient else {
+            throw Failure(
+                "serving \(place.library)", "process \(status.pid) serves \(status.library) already",
+                "stop it with kill \(status.pid), or use it as it is")
+        }
+        // One that is stopping already does not answer.
+        try? client.giveWay()
+        return true
     }
 
     /// Another process has the library or the socket.

@@ -1,9 +1,5 @@
 // `larder serve`: the host itself.
 
-import LarderClient
-import LarderHost
-import LarderWire
-
 enum ServeCommand: Command {
     static let name = "serve"
     static let purpose = "run the host of a library until it is stopped"
@@ -31,27 +27,12 @@ enum ServeCommand: Command {
         try expectNoArguments(context)
         let place = try context.place()
         let isTransient = context.options.has("transient")
-        let isTakingOver = isTransient ? false : try takeOver(place)
+        // What stays in the way is told at once; Host waits only for what goes.
+        if !isTransient { _ = try HostEntry.askToGo(place) }
         let entry = HostEntry(
-            place: place, isTransient: isTransient, isTakingOver: isTakingOver,
+            place: place, isTransient: isTransient,
             idleMilliseconds: try context.options.number("idle", in: 0...3_600_000, command: name),
             isVerbose: context.options.has("verbose"))
         return try entry.run()
-    }
-
-    /// Asks a transient host to go; another one is in the way.
-    ///
-    /// - Returns: whether one was there, which may still have the library for a moment.
-    private static func takeOver(_ place: Place) throws -> Bool {
-        guard let client = try? Session.connect(place) else { return false }
-        let status = try attempt("asking the host on \(place.socket)") { try client.status() }
-        guard status.mode == .transient else {
-            throw Failure(
-                "serving \(place.library)", "process \(status.pid) serves \(status.library) already",
-                "stop it with kill \(status.pid), or use it as it is")
-        }
-        try attempt("asking process \(status.pid) to give way") { try client.giveWay() }
-        client.close()
-        return true
     }
 }
