@@ -133,12 +133,21 @@ struct RequestTests {
         }
     }
 
-    @Test("a reply of another type, to nobody, or cut short breaks the protocol")
+    @Test("a stream that ends within a frame is a lost connection: a killed host ends anywhere")
+    func cutShort() throws {
+        try withClient({ peer in
+            let id = try peer.readFrame().header.id
+            try peer.write(Array(RecordReply(sampleRecord).framed(id: id).dropLast()))
+        }) { (client) throws in
+            #expect(throws: ClientError.connectionLost) { try client.get(kind: 1, key: []) }
+        }
+    }
+
+    @Test("a reply of another type, to nobody, or of a wrong length breaks the protocol")
     func violations() throws {
         let scripts: [@Sendable (ScriptedPeer, UInt32) throws -> Void] = [
             { try $0.write(Counted([]), id: $1) },
             { try $0.write(GivingWay(), id: $1 + 1) },
-            { try $0.write(Array(RecordReply(sampleRecord).framed(id: $1).dropLast())) },
             { try $0.write([1, 0, 0, 0, 0x85, 0, 0, 0, UInt8($1), 0, 0, 0, 0]) },
             { try $0.write([0xFF, 0xFF, 0xFF, 0x7F, 0x85, 0, 0, 0, UInt8($1), 0, 0, 0]) },
             { try $0.write(Welcome(hostVersion: "0", epoch: 1, lastSeq: 1, floor: 1), id: $1) },
