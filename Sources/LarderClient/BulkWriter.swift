@@ -248,6 +248,9 @@ public final class BulkWriter {
         default: throw client.connection.violation("type \(frame.header.type) answers WRITE")
         }
         let written = try LarderClient.decode(Written.self, frame, client.connection)
+        guard written.counts.fit(operationCount: flight.operationCount) else {
+            throw client.connection.violation("WRITTEN counts more than the \(flight.operationCount) operations sent")
+        }
         land(index)
         take(written, flight)
         return true

@@ -159,7 +159,7 @@ public final class LarderClient {
         held.copyBytes(from: body)
         return UnsafeRawBufferPointer(rebasing: held[..<body.count])
     }
-    private var held = UnsafeMutableRawBufferPointer.allocate(byteCount: 1, alignment: 8)
+    private var held = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     deinit { held.deallocate() }
 
     /// Deals with what is for nobody in particular.

@@ -176,6 +176,23 @@ struct BulkWriterTests {
         }
     }
 
+    @Test("counts that the batch cannot have break the protocol", arguments: [2, Int.max])
+    func lyingCounts(_ count: Int) throws {
+        try withClient({ peer in
+            try BulkWriterTests.begin(peer)
+            let batch = try #require(try BulkWriterTests.readBatch(peer))
+            var counts = WriteCounts()
+            counts.created = count
+            counts.deleted = count
+            try peer.write(Written(seq: 1, counts: counts), id: batch.id)
+        }) { (client) throws in
+            let writer = try BulkWriter(client, source: "films")
+            try writer.save([1], kind: 1, known: 24)
+            let violation = ClientError.protocolViolation("WRITTEN counts more than the 1 operations sent")
+            #expect(throws: violation) { try writer.finish() }
+        }
+    }
+
     @Test("a host that is writing and one that is not reading do not stop each other")
     func bothFull() throws {
         let frameCount = 400

@@ -45,7 +45,13 @@ public struct WriteCounts: Hashable, Sendable {
         }
     }
 
-    /// Adds those of another batch. Wraps where a peer's numbers make no sense.
+    /// Whether a batch of so many operations can have these counts. Numbers of a peer are asked before they are added.
+    public func fit(operationCount: Int) -> Bool {
+        let all = [created, updated, unchanged, duplicate, alreadySaved, notFound, deleted, refused]
+        return all.allSatisfy { $0 <= operationCount } && total <= operationCount
+    }
+
+    /// Adds those of another batch.
     public mutating func add(_ other: WriteCounts) {
         created &+= other.created
         updated &+= other.updated
