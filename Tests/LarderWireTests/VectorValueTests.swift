@@ -47,7 +47,7 @@ struct VectorValueTests {
     @Test("the counts of imports and batches")
     func counts() throws {
         try each(EndImport.self) { end, value in
-            let counts = value.object("counts")
+            let counts = value
             let found = end.counts
             #expect(found.read == counts.int("read") && found.created == counts.int("created"))
             #expect(found.updated == counts.int("updated") && found.unchanged == counts.int("unchanged"))
@@ -55,7 +55,7 @@ struct VectorValueTests {
             #expect(found.skipped == counts.int("skipped") && found.refused == counts.int("refused"))
         }
         try each(Written.self) { written, value in
-            let counts = value.object("counts")
+            let counts = value
             let found = written.counts
             #expect(found.created == counts.int("created") && found.updated == counts.int("updated"))
             #expect(found.unchanged == counts.int("unchanged") && found.duplicate == counts.int("duplicate"))
@@ -70,7 +70,7 @@ struct VectorValueTests {
 
     @Test("stored records, subscriptions, spans and errors")
     func others() throws {
-        try each(RecordReply.self) { expect($0.stored, $1) }
+        try each(RecordReply.self) { expect($0.stored, $1.object("record")) }
         try each(Page.self) { page, value in
             for (stored, row) in zip(page.records, value.objects("records")) { expect(stored, row) }
         }
