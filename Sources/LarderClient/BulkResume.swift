@@ -51,6 +51,10 @@ extension BulkWriter {
                 flights[index].frame = BulkWriter.withoutNumber(flights[index].frame)
                 continue
             }
+            guard counts.fit(operationCount: flights[index].operationCount) else {
+                throw client.connection.violation(
+                    "the token of batch \(flights[index].batch) counts more than was sent")
+            }
             self.counts.add(counts)
             self.seq = max(self.seq, seq)
             settledBatchCount += 1
