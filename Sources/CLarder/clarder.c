@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <pthread.h>
-#include <spawn.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -122,15 +122,20 @@ int larder_set_subreaper(void) { return result(prctl(PR_SET_CHILD_SUBREAPER, 1, 
 
 int larder_set_death_signal(int signal) { return result(prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0)); }
 
-int larder_spawn_chdir(void *actions, const char *directory) {
-    return -posix_spawn_file_actions_addchdir_np(actions, directory);
-}
-
 int larder_thread_name(const char *name) {
     char kept[16];
     strncpy(kept, name, sizeof kept - 1);
     kept[sizeof kept - 1] = 0;
     return -pthread_setname_np(pthread_self(), kept);
+}
+
+int larder_pin(pid_t thread, int cpu) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (cpu >= CPU_SETSIZE) return -EINVAL;
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        if (cpu < 0 || i == cpu) CPU_SET(i, &set);
+    return result(sched_setaffinity(thread, sizeof set, &set));
 }
 
 void *larder_memory_map(size_t size) {

@@ -97,6 +97,9 @@ int larder_spawn_chdir(void *_Nonnull actions, const char *_Nonnull directory);
 /// Names the calling thread (at most 15 bytes are kept). 0 or -errno.
 int larder_thread_name(const char *_Nonnull name);
 
+/// Binds a thread (0: the calling one) to one CPU; below 0 to every CPU there is. 0 or -errno.
+int larder_pin(pid_t thread, int cpu);
+
 /// Zeroed private pages, or NULL. To be given back to `larder_memory_unmap` with the same size.
 void *_Nullable larder_memory_map(size_t size);
 void larder_memory_unmap(void *_Nullable address, size_t size);

@@ -1,0 +1,149 @@
+// What is done with a library that holds the dataset.
+
+import Glibc
+import LarderClient
+import LarderFormat
+
+extension Bench {
+    func measureShuffled() throws(BenchError) {
+        var samples = Samples()
+        for run in 1...options.runCount {
+            progress("shuffled import, run \(run) of \(options.runCount)")
+            let host = try freshHost()
+            let report = try host.client(importArguments(["--shuffled"]))
+            try expect(report.integer("created") == recordCount, "not all records were created")
+            samples.add(report.elapsed)
+            try host.stop()
+            removeDirectory(host.library)
+        }
+        var line = ResultLine("import_shuffled")
+        line.set(seconds: samples, records: recordCount, byteCount: recordByteCount)
+        say(line)
+    }
+
+    /// Imports what is there already: with the log on the disk alone, then in the page cache.
+    func measureReimport() throws(BenchError) {
+        let host = try libraryHost()
+        for isCold in [true, false] {
+            var samples = Samples()
+            var entries = 0
+            for run in 1...options.runCount {
+                progress("re-import, \(isCold ? "cold" : "warm"), run \(run) of \(options.runCount)")
+                if isCold { dropCache(ofLibrary: host.library) }
+                let report = try host.client(importArguments())
+                try expect(report.integer("unchanged") == recordCount, "not all records were unchanged")
+                samples.add(report.elapsed)
+                entries = report.integer("last_seq_after") - report.integer("last_seq_before")
+            }
+            var line = ResultLine("reimport")
+            line.set("cache", isCold ? "cold" : "warm")
+            line.set(seconds: samples, records: recordCount, byteCount: recordByteCount)
+            line.set("records_written", 0)
+            // What the import says of itself: its beginning, its batches, its end.
+            line.set("bookkeeping_entries", entries)
+            say(line)
+        }
+        try host.stop()
+    }
+
+    func measureChanged() throws(BenchError) {
+        let host = try libraryHost()
+        try warm(host)
+        let changed = EncodedTitles.changedCount(of: recordCount)
+        var samples = Samples()
+        for run in 1...options.runCount {
+            progress("changed import, run \(run) of \(options.runCount)")
+            let report = try host.client(importArguments(["--changed", "\(run)"]))
+            try expect(report.integer("updated") == changed, "\(report.integer("updated")) updates for \(changed)")
+            try expect(report.integer("unchanged") == recordCount - changed, "the others were not all unchanged")
+            samples.add(report.elapsed)
+        }
+        try host.stop()
+        var line = ResultLine("import_changed")
+        line.set(seconds: samples, records: recordCount, byteCount: recordByteCount)
+        line.set("updated", changed)
+        say(line)
+    }
+
+    func measureReplay() throws(BenchError) {
+        let host = try libraryHost()
+        for start in [FollowStart.cursor, .snapshot] {
+            for isCold in [true, false] {
+                var samples = Samples()
+                for run in 1...options.runCount {
+                    progress("replay from \(start), \(isCold ? "cold" : "warm"), run \(run) of \(options.runCount)")
+                    if isCold { dropCache(ofLibrary: host.library) }
+                    samples.add(try host.client(followArguments(start)).elapsed)
+                }
+                var line = ResultLine("replay")
+                line.set("start", start.rawValue)
+                line.set("cache", isCold ? "cold" : "warm")
+                line.set(seconds: samples, records: recordCount, byteCount: recordByteCount)
+                say(line)
+            }
+        }
+        try host.stop()
+    }
+
+    /// Has the log in the page cache.
+    private func warm(_ host: HostProcess) throws(BenchError) { _ = try host.client(followArguments(.cursor)) }
+
+    func measureGet() throws(BenchError) {
+        let host = try libraryHost()
+        try warm(host)
+        for placement in Placement.all {
+            for depth in [1, 16] {
+                progress("get at depth \(depth), \(placement.name)")
+                var rates = Samples()
+                var p50 = Samples()
+                var p99 = Samples()
+                for _ in 1...options.runCount {
+                    host.pin(placement.host)
+                    let report = try host.client(
+                        ["get", dataset, "\(recordCount)", "\(depth)", "\(options.getSeconds)", "\(placement.client)"])
+                    rates.add(Double(report.integer("count")) / report.elapsed)
+                    p50.add(report.number("p50_microseconds"))
+                    p99.add(report.number("p99_microseconds"))
+                }
+                var line = ResultLine("get")
+                line.set("depth", depth)
+                line.set("cpus", placement.name)
+                line.set("records_per_second", rates.median, places: 0)
+                line.set("p50_microseconds", p50.median, places: 1)
+                line.set("p99_microseconds", p99.median, places: 1)
+                line.setRange("records_per_second", rates, places: 0)
+                say(line)
+            }
+        }
+        try host.stop()
+    }
+
+    /// From the start of the process to the first answered GET.
+    func measureOpen() throws(BenchError) {
+        let titles = try PackedTitles(path: dataset, recordCount: recordCount)
+        let records = try EncodedTitles(titles)
+        var host = try libraryHost()
+        var random = SplitMix(seed: 6)
+        for isCrash in [false, true] {
+            var samples = Samples()
+            for run in 1...5 {
+                progress("open after \(isCrash ? "kill -9" : "a close"), run \(run) of 5")
+                if isCrash { host.kill() } else { try host.stop() }
+                host = try HostProcess(library: host.library, socket: socket)
+                let client = try host.connect()
+                let position = random.below(records.count)
+                let stored = try told { () throws(ClientError) in
+                    try client.get(kind: Kind.title.number, key: Array(records.key(position)))
+                }
+                samples.add(seconds(from: host.startedAt, to: monotonicNanoseconds()))
+                try expect(stored?.record.elementsEqual(records[position]) == true, "record \(position) differs")
+                client.close()
+            }
+            var line = ResultLine("open")
+            line.set("after", isCrash ? "kill" : "close")
+            line.set(seconds: samples, records: recordCount, byteCount: logByteCount)
+            say(line)
+        }
+        try host.stop()
+    }
+}
