@@ -51,6 +51,7 @@ final class Bench {
     func wants(_ figure: Figure) -> Bool { options.figures.contains(figure) }
 
     func run() throws(BenchError) {
+        sayMachine()
         if Figure.allCases.contains(where: { wants($0) && $0.isOfImport }) { try measureImports() }
         if wants(.shuffled) { try measureShuffled() }
         if wants(.reimport) { try measureReimport() }
@@ -59,6 +60,19 @@ final class Bench {
         if wants(.open) { try measureOpen() }
         // Last, for it changes the library.
         if wants(.changed) { try measureChanged() }
+    }
+
+    /// Has what was written or removed so far reach the disk, so that it does not disturb what is measured next.
+    func settle() { sync() }
+
+    private func sayMachine() {
+        var line = ResultLine("machine")
+        line.set("cpus", Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+        var loads = [0.0]
+        if getloadavg(&loads, 1) == 1 { line.set("load_average", loads[0], places: 2) }
+        line.set("records", recordCount)
+        line.set("record_bytes", recordByteCount)
+        say(line)
     }
 
     // MARK: Hosts

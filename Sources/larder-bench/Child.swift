@@ -112,6 +112,19 @@ final class Child {
         }
     }
 
+    /// Seconds of CPU that it has used, those of the kernel for it included.
+    var cpuSeconds: Double {
+        guard let file = fopen("/proc/\(pid)/stat", "r") else { return 0 }
+        defer { fclose(file) }
+        var line = [CChar](repeating: 0, count: 1_024)
+        guard fgets(&line, Int32(line.count), file) != nil else { return 0 }
+        let text = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        // Fields 14 and 15 of proc(5); the name, field 2, is in brackets and may hold spaces.
+        let fields = text[(text.lastIndex(of: ")") ?? text.startIndex)...].split(separator: " ")
+        guard fields.count > 13, let user = Double(fields[12]), let kernel = Double(fields[13]) else { return 0 }
+        return (user + kernel) / Double(sysconf(Int32(_SC_CLK_TCK)))
+    }
+
     /// A figure of /proc/PID/status in bytes, such as RssAnon.
     func memory(_ name: String) -> Int {
         guard let file = fopen("/proc/\(pid)/status", "r") else { return 0 }

@@ -55,6 +55,7 @@ final class HostProcess {
 
     var anonymousByteCount: Int { child.memory("RssAnon") }
     var residentByteCountMax: Int { child.memory("VmHWM") }
+    var cpuSeconds: Double { child.cpuSeconds }
     func pin(_ cpu: Int) { child.pin(cpu) }
 
     /// Stops it as a user would.

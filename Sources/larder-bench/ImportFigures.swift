@@ -9,6 +9,7 @@ extension Bench {
         var ceiling = Samples(), ceilingReplay = Samples()
         var ceilingGet: [(placement: Placement, depth: Int, rates: Samples)] = []
         var plain = Samples(), subscriber = Samples(), null = Samples()
+        var plainCPU = Samples(), subscriberCPU = Samples(), nullCPU = Samples()
         var toProbe = Samples(), toCeiling = Samples(), toPlain = Samples(), nullToSocket = Samples()
         var subscriberToProbe = Samples(), subscriberToCeiling = Samples()
         var anonymous = Samples(), residentMax = Samples()
@@ -27,6 +28,7 @@ extension Bench {
     }
 
     private func measureRound(_ rounds: inout Rounds) throws(BenchError) {
+        settle()
         let wantsImport = wants(.import) || wants(.memory) || wants(.size)
         var probe: Double?
         if wants(.probe) || wants(.import) || wants(.subscriber) {
@@ -50,7 +52,7 @@ extension Bench {
             if let ceiling { rounds.toCeiling.add(ceiling / time) }
         }
         if wants(.subscriber) {
-            let time = try measureWithSubscriber()
+            let time = try measureWithSubscriber(&rounds)
             rounds.subscriber.add(time)
             if let plain { rounds.toPlain.add(plain / time) }
             if let probe { rounds.subscriberToProbe.add(probe / time) }
@@ -58,9 +60,12 @@ extension Bench {
         }
         if wants(.null) {
             let host = try freshHost(memoryLogByteCount: logByteCount + logByteCount / 8)
+            // Without what it took to touch the memory.
+            let before = host.cpuSeconds
             let report = try host.client(importArguments(["--no-read-back"]))
             try expect(report.integer("created") == recordCount, "not all records were created")
             rounds.null.add(report.elapsed)
+            rounds.nullCPU.add(host.cpuSeconds - before)
             if let socketSeconds { rounds.nullToSocket.add(socketSeconds / report.elapsed) }
             // Its log is gone with it, so its end is of no use to anybody.
             host.kill()
@@ -73,10 +78,12 @@ extension Bench {
         let host = try freshHost()
         let report = try host.client(importArguments())
         try expect(report.integer("created") == recordCount, "not all records were created")
+        rounds.plainCPU.add(host.cpuSeconds)
         rounds.anonymous.add(Double(host.anonymousByteCount))
         rounds.residentMax.add(Double(host.residentByteCountMax))
         try host.stop()
         if let library { removeDirectory(library) }
+        settle()
         library = host.library
         (rounds.segments, rounds.others) = diskBytes(ofLibrary: host.library)
         logByteCount = rounds.segments
@@ -85,14 +92,16 @@ extension Bench {
     }
 
     /// Seconds from the import's start to the last event that a subscriber has checked.
-    private func measureWithSubscriber() throws(BenchError) -> Double {
+    private func measureWithSubscriber(_ rounds: inout Rounds) throws(BenchError) -> Double {
         let host = try freshHost()
         let follower = try host.startClient(followArguments(.now))
         guard follower.line() != nil else { throw .child("the subscriber did not start") }
         let report = try host.client(importArguments())
         let followed = try follower.result()
+        rounds.subscriberCPU.add(host.cpuSeconds)
         try host.stop()
         removeDirectory(host.library)
+        settle()
         let ended = max(followed.integer("ended"), report.integer("ended"))
         return seconds(from: Int64(report.integer("started")), to: Int64(ended))
     }
@@ -117,6 +126,7 @@ extension Bench {
         ceiling.stop()
         removeDirectory(path)
         unlink(socket)
+        settle()
         return time
     }
 
@@ -164,6 +174,7 @@ extension Bench {
             var line = ResultLine("import")
             line.set("subscribers", 0)
             line.set(seconds: rounds.plain, records: recordCount, byteCount: rounds.segments)
+            line.set(hostCPU: rounds.plainCPU, records: recordCount)
             line.setRatio("ratio_to_probe", rounds.toProbe)
             line.setRatio("ratio_to_ceiling", rounds.toCeiling)
             say(line)
@@ -172,6 +183,7 @@ extension Bench {
             var line = ResultLine("import")
             line.set("subscribers", 1)
             line.set(seconds: rounds.subscriber, records: recordCount, byteCount: logByteCount)
+            line.set(hostCPU: rounds.subscriberCPU, records: recordCount)
             line.setRatio("ratio_to_probe", rounds.subscriberToProbe)
             line.setRatio("ratio_to_ceiling", rounds.subscriberToCeiling)
             line.setRatio("ratio_to_none", rounds.toPlain)
@@ -180,6 +192,7 @@ extension Bench {
         if wants(.null) {
             var line = ResultLine("import_null_log")
             line.set(seconds: rounds.null, records: recordCount, byteCount: recordByteCount)
+            line.set(hostCPU: rounds.nullCPU, records: recordCount)
             line.setRatio("ratio_to_socket", rounds.nullToSocket)
             say(line)
         }

@@ -7,17 +7,21 @@ import LarderFormat
 extension Bench {
     func measureShuffled() throws(BenchError) {
         var samples = Samples()
+        var hostCPU = Samples()
         for run in 1...options.runCount {
             progress("shuffled import, run \(run) of \(options.runCount)")
             let host = try freshHost()
             let report = try host.client(importArguments(["--shuffled"]))
             try expect(report.integer("created") == recordCount, "not all records were created")
             samples.add(report.elapsed)
+            hostCPU.add(host.cpuSeconds)
             try host.stop()
             removeDirectory(host.library)
+            settle()
         }
         var line = ResultLine("import_shuffled")
         line.set(seconds: samples, records: recordCount, byteCount: recordByteCount)
+        line.set(hostCPU: hostCPU, records: recordCount)
         say(line)
     }
 
@@ -26,11 +30,14 @@ extension Bench {
         let host = try libraryHost()
         for isCold in [true, false] {
             var samples = Samples()
+            var hostCPU = Samples()
             var entries = 0
             for run in 1...options.runCount {
                 progress("re-import, \(isCold ? "cold" : "warm"), run \(run) of \(options.runCount)")
                 if isCold { dropCache(ofLibrary: host.library) }
+                let before = host.cpuSeconds
                 let report = try host.client(importArguments())
+                hostCPU.add(host.cpuSeconds - before)
                 try expect(report.integer("unchanged") == recordCount, "not all records were unchanged")
                 samples.add(report.elapsed)
                 entries = report.integer("last_seq_after") - report.integer("last_seq_before")
@@ -38,6 +45,7 @@ extension Bench {
             var line = ResultLine("reimport")
             line.set("cache", isCold ? "cold" : "warm")
             line.set(seconds: samples, records: recordCount, byteCount: recordByteCount)
+            line.set(hostCPU: hostCPU, records: recordCount)
             line.set("records_written", 0)
             // What the import says of itself: its beginning, its batches, its end.
             line.set("bookkeeping_entries", entries)
@@ -51,9 +59,12 @@ extension Bench {
         try warm(host)
         let changed = EncodedTitles.changedCount(of: recordCount)
         var samples = Samples()
+        var hostCPU = Samples()
         for run in 1...options.runCount {
             progress("changed import, run \(run) of \(options.runCount)")
+            let before = host.cpuSeconds
             let report = try host.client(importArguments(["--changed", "\(run)"]))
+            hostCPU.add(host.cpuSeconds - before)
             try expect(report.integer("updated") == changed, "\(report.integer("updated")) updates for \(changed)")
             try expect(report.integer("unchanged") == recordCount - changed, "the others were not all unchanged")
             samples.add(report.elapsed)
@@ -61,6 +72,7 @@ extension Bench {
         try host.stop()
         var line = ResultLine("import_changed")
         line.set(seconds: samples, records: recordCount, byteCount: recordByteCount)
+        line.set(hostCPU: hostCPU, records: recordCount)
         line.set("updated", changed)
         say(line)
     }
@@ -70,15 +82,19 @@ extension Bench {
         for start in [FollowStart.cursor, .snapshot] {
             for isCold in [true, false] {
                 var samples = Samples()
+                var hostCPU = Samples()
                 for run in 1...options.runCount {
                     progress("replay from \(start), \(isCold ? "cold" : "warm"), run \(run) of \(options.runCount)")
                     if isCold { dropCache(ofLibrary: host.library) }
+                    let before = host.cpuSeconds
                     samples.add(try host.client(followArguments(start)).elapsed)
+                    hostCPU.add(host.cpuSeconds - before)
                 }
                 var line = ResultLine("replay")
                 line.set("start", start.rawValue)
                 line.set("cache", isCold ? "cold" : "warm")
                 line.set(seconds: samples, records: recordCount, byteCount: recordByteCount)
+                line.set(hostCPU: hostCPU, records: recordCount)
                 say(line)
             }
         }

@@ -32,6 +32,11 @@ extension ResultLine {
         set(name + "_max", samples.max, places: places)
     }
 
+    /// The CPU time of the host's process, which other programs on the machine change less than the clock.
+    mutating func set(hostCPU: Samples, records: Int) {
+        set("host_cpu_nanoseconds_per_record", hostCPU.median * 1e9 / Double(records), places: 0)
+    }
+
     /// A ratio of two figures of the same run.
     mutating func setRatio(_ name: String, _ ratios: Samples) {
         guard !ratios.isEmpty else { return self[name] = .null }

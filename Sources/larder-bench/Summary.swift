@@ -10,7 +10,7 @@ extension Bench {
     /// The results as a table, and which aims are met.
     var summary: String {
         var rows = [["figure", "result", "aim", ""]]
-        for line in lines {
+        for line in lines where line["cpus"] == nil || line["depth"] != nil {
             let aim = aim(for: line)
             rows.append([title(line), result(line), aim?.text ?? "", aim.map { Bench.verdict($0.isMet) } ?? ""])
         }
