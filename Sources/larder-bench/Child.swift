@@ -12,6 +12,9 @@ final class Child {
     private var buffer: [UInt8] = []
     private var status: Int32?
 
+    /// How long a process may take to end before it is killed.
+    private static let patienceNanoseconds: Int64 = 30_000_000_000
+
     /// This program.
     static let program = "/proc/self/exe"
 
@@ -35,7 +38,7 @@ final class Child {
         }
         environ.append(nil)
         var pid: pid_t = 0
-        let failure = posix_spawn(&pid, program, &actions, nil, &argv, &environ)
+        let failure = Child.spawn(&pid, program, &actions, &argv, &environ)
         posix_spawn_file_actions_destroy(&actions)
         for pointer in argv { free(pointer) }
         for pointer in environ[..<ownCount] { free(pointer) }
@@ -52,6 +55,23 @@ final class Child {
     deinit {
         if status == nil { end(SIGKILL) }
         if output >= 0 { close(output) }
+    }
+
+    /// Starts it with no signal blocked and none ignored, whatever holds for this thread.
+    private static func spawn(
+        _ pid: inout pid_t, _ program: String, _ actions: inout posix_spawn_file_actions_t,
+        _ argv: inout [UnsafeMutablePointer<CChar>?], _ environ: inout [UnsafeMutablePointer<CChar>?]
+    ) -> Int32 {
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        for signal in [SIGPIPE, SIGTERM, SIGINT, SIGHUP] { sigaddset(&signals, signal) }
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+        return posix_spawn(&pid, program, &actions, &attributes, &argv, &environ)
     }
 
     /// The next line of its standard output; nil at the end.
@@ -83,12 +103,21 @@ final class Child {
         return code
     }
 
-    /// Sends a signal and waits for the end.
+    /// Sends a signal and waits for the end; what does not end is killed.
     @discardableResult
     func end(_ signal: Int32) -> Int32 {
         if let status { return status }
         kill(pid, signal)
-        return wait()
+        let limit = monotonicNanoseconds() + Child.patienceNanoseconds
+        while true {
+            var facts = siginfo_t()
+            // WNOWAIT leaves it to be reaped; the process id is 0 while it runs.
+            let isThere =
+                waitid(P_PID, id_t(pid), &facts, Int32(WEXITED | WNOHANG | WNOWAIT)) == 0 && facts.si_signo == 0
+            if !isThere { return wait() }
+            if monotonicNanoseconds() > limit { kill(pid, SIGKILL) }
+            usleep(500)
+        }
     }
 
     /// Its last line, as JSON, once it has ended well.
