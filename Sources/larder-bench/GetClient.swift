@@ -10,7 +10,7 @@ import LarderWire
 func runGets(
     socket path: String, dataset: String, recordCount: Int, depth: Int, seconds duration: Double
 ) throws(BenchError) {
-    let records = try EncodedTitles(try PackedTitles(path: dataset, recordCount: recordCount))
+    let keys = try KeyTable(try EncodedTitles(try PackedTitles(path: dataset, recordCount: recordCount)))
     let socket = try GreetedSocket(path: path)
     var random = SplitMix(seed: UInt64(depth) + 4)
     var asked = ContiguousArray(repeating: 0, count: depth)
@@ -26,9 +26,9 @@ func runGets(
     while now < stop {
         var writer = RawWriter(room)
         for at in 0..<depth {
-            let position = random.below(records.count)
+            let position = random.below(keys.count)
             asked[at] = position
-            let key = records.key(position)
+            let key = keys[position]
             FrameHeader(bodyByteCount: 2 + key.count, type: MessageType.get.rawValue, id: UInt32(at + 1)).encode(
                 into: &writer)
             writer.u8(UInt8(Kind.title.number))
@@ -41,7 +41,7 @@ func runGets(
             guard header.messageType == .record, header.id >= 1, header.id <= UInt32(depth) else {
                 throw .wrong("type \(header.type) answers GET \(header.id)")
             }
-            byteCount += try check(body, against: records.key(asked[Int(header.id) - 1]))
+            byteCount += try check(body, against: keys[asked[Int(header.id) - 1]])
         }
         count += depth
         let after = monotonicNanoseconds()
@@ -57,6 +57,34 @@ func runGets(
     line.set("p50_microseconds", Double(latencies[latencies.count / 2]) / 1_000, places: 1)
     line.set("p99_microseconds", Double(latencies[latencies.count * 99 / 100]) / 1_000, places: 1)
     line.print()
+}
+
+/// The keys alone, close together, so that the client misses the cache about once for each.
+private final class KeyTable {
+    private let memory: UnsafeMutableRawPointer
+    let count: Int
+    /// A key, and its byte count in the last byte.
+    private static let stride = 16
+
+    init(_ records: EncodedTitles) throws(BenchError) {
+        count = records.count
+        memory = UnsafeMutableRawPointer.allocate(byteCount: count * KeyTable.stride, alignment: 64)
+        for position in 0..<count {
+            let key = records.key(position)
+            try expect(key.count < KeyTable.stride, "a key of \(key.count) bytes")
+            let place = memory + position * KeyTable.stride
+            if let base = key.baseAddress { place.copyMemory(from: base, byteCount: key.count) }
+            place.storeBytes(of: UInt8(key.count), toByteOffset: KeyTable.stride - 1, as: UInt8.self)
+        }
+    }
+
+    deinit { memory.deallocate() }
+
+    subscript(_ position: Int) -> UnsafeRawBufferPointer {
+        let place = memory + position * KeyTable.stride
+        let byteCount = place.load(fromByteOffset: KeyTable.stride - 1, as: UInt8.self)
+        return UnsafeRawBufferPointer(start: place, count: Int(byteCount))
+    }
 }
 
 /// Bytes of the record in a RECORD, which is of that key.
