@@ -14,7 +14,7 @@ from support import PLUGIN, Host, larder_program, listed, scratch
 
 from jsonl_mirror.lines import identity_of_key, line_of
 from jsonl_mirror.scan import published
-from larder import Cursor
+from larder import Cursor, NotFound
 
 PROGRAM = larder_program()
 REASON = "no larder program: build it or set LARDER_BIN"
@@ -85,8 +85,8 @@ class Running(unittest.TestCase):
         client.save_many("title", [self.film(chance, chance.randrange(1, 400)) for _ in range(chance.randrange(1, 60))])
         for _ in range(chance.randrange(20)):
             try:
-                client.delete("title", ["tmdb", 1, chance.randrange(1, 400)])
-            except Exception:  # not there
+                client.delete("title", ["tmdb", "movie", chance.randrange(1, 400)])
+            except NotFound:
                 pass
 
 
@@ -180,7 +180,7 @@ class MillionTest(Running):
 
     def until_seq(self, seq):
         begun = time.monotonic()
-        while self.seq() < seq:
+        while self.seq() < seq or not os.path.exists(self.path):
             self.assertLess(time.monotonic() - begun, 900)
             self.assertIsNone(self.mirror.poll())
             time.sleep(0.05)
@@ -208,7 +208,7 @@ class MillionTest(Running):
         self.end()
         self.begin()
         begun = time.monotonic()
-        seq = client.delete("title", ["tmdb", 1, 2]).seq
+        seq = client.delete("title", ["tmdb", "movie", 2]).seq
         self.until_seq(seq)
         figures["restart_seconds"] = round(time.monotonic() - begun, 1)
         figures["rss_anon_per_record_after_restart"] = round(self.memory() / self.COUNT, 1)

@@ -162,7 +162,8 @@ class ImportTest(unittest.TestCase):
                 time.sleep(chance.uniform(0.3, 0.9))
                 if finished.is_set():
                     return
-                kills.append(self.host.connect().welcome["last_seq"])
+                with self.host.connect() as client:
+                    kills.append(client.welcome["last_seq"])
                 self.host.kill()
                 time.sleep(chance.uniform(0, 0.5))
                 self.host.start().close()
@@ -176,6 +177,7 @@ class ImportTest(unittest.TestCase):
             finished.set()
             killer.join()
         with self.subTest(seed=seed, kills=kills):
+            self.client.close()
             self.client = self.host.connect()
             self.assertEqual(self.client.count("title"), {"title": count})
             self.assertEqual((code, done), (1, {"read": count + 20, "created": count, "refused": 20}))
