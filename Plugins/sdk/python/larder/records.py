@@ -13,6 +13,7 @@ from .values import IDENTIFIER, NUMBER, TEXT, UUID, Read, from_json, read_number
 
 RECORD_BYTES_MAX = 1 << 20
 _PLANS_MAX = 4096
+_json_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 Check = Optional[Callable[[Any], Optional[Tuple[str, str]]]]
 
 
@@ -201,9 +202,8 @@ def record_json_text(kind: Kind, record: Mapping[str, Any]) -> str:
         value = record.get(item.name)
         if value is None:
             continue
-        text = number_text(*parts_of(value)) if item.type == NUMBER else json.dumps(
-            to_json(item.type, value), ensure_ascii=False, separators=(",", ":"))
-        parts.append(f'{json.dumps(item.name)}:{text}')
+        text = number_text(*parts_of(value)) if item.type == NUMBER else _json_text(to_json(item.type, value))
+        parts.append(f'"{item.name}":{text}')
     return "{" + ",".join(parts) + "}"
 
 
