@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import json
 import re
-from typing import NamedTuple, Optional
+from functools import lru_cache
+from typing import Any, Mapping, NamedTuple, Optional
 
+from larder.decimals import number_text, parts_of
 from larder.errors import DecodeError
 from larder.events import Event
 from larder.keys import key_of_record, key_text
 from larder.kinds import Kind
 from larder.records import decode_record, record_json_text
-from larder.values import TIME, to_json
+from larder.values import NUMBER, TIME, to_json
 
 _HEAD = re.compile(rb'\{"kind":"[^"\\]+","key":("(?:[^"\\]|\\.)*"),"seq":[0-9]+,"saved_seq":([0-9]+),')
 
@@ -43,6 +45,23 @@ def identity_of_key(kind: Kind, key: bytes) -> bytes:
     return json.dumps(key_text(kind, key), ensure_ascii=False).encode()
 
 
+def _identity_of_record(kind: Kind, record: Mapping[str, Any]) -> bytes:
+    """The same, from a record's values, which are at hand for its line."""
+    parts = []
+    for item in kind.key_fields:
+        value = record[item.name]
+        form = number_text(*parts_of(value)) if item.type == NUMBER else to_json(item.type, value)
+        text = form if isinstance(form, str) else json.dumps(form)
+        parts.append(text.replace("%", "%25").replace("/", "%2F"))
+    return json.dumps(f"{kind.name}:{'/'.join(parts)}", ensure_ascii=False).encode()
+
+
+@lru_cache(maxsize=1024)
+def _time_text(milliseconds: int) -> str:
+    """A commit's records share their times."""
+    return str(to_json(TIME, milliseconds))
+
+
 class Line(NamedTuple):
     """A line with its newline, and its head."""
 
@@ -54,14 +73,17 @@ class Line(NamedTuple):
 def line_of(event: Event) -> Line:
     """The line of a created or updated event."""
     kind, raw = event.kind, event.raw
-    identity = identity_of_key(kind, key_of_record(kind, raw))
     try:
-        form = '"record":' + record_json_text(kind, decode_record(kind, raw, exact=True))
+        record = decode_record(kind, raw, exact=True)
     except DecodeError as error:
         if error.name != "unknown_field":
             raise
+        identity = identity_of_key(kind, key_of_record(kind, raw))
         form = f'"opaque":"{raw.hex()}"'
-    saved_at, changed_at = to_json(TIME, event.saved_at), to_json(TIME, event.time)
+    else:
+        identity = _identity_of_record(kind, record)
+        form = '"record":' + record_json_text(kind, record)
+    saved_at, changed_at = _time_text(event.saved_at), _time_text(event.time)
     data = (f'{{"kind":"{kind.name}","key":{identity.decode()},"seq":{event.seq},"saved_seq":{event.first_seq},'
             f'"saved_at":"{saved_at}","changed_at":"{changed_at}","origin":{event.origin},{form}}}\n')
     return Line(identity, event.first_seq, data.encode())
