@@ -13,9 +13,10 @@ extension StoreCore {
         }
         let room = source.utf8.count + token.utf8.count + programName.utf8.count + 2 * EntryWriter.headByteCountMax
         guard case .ready = try makeRoom(room, isRun: false, now: now) else { return nil }
-        // An import without a token gets one, so that its origin is its own.
-        let name = token.isEmpty ? "\(nextSeq)" : token
-        let number = try stageOrigin(name: programName, token: origins.number(name: programName, token: name) == nil ? name : "\(name) \(nextSeq)")
+        // An import without a token gets one, so that its origin is its own. A token that was used by an import that has
+        // ended names the new one from here on.
+        let unnamed = origins.number(name: programName, token: "\(nextSeq)") == nil ? "\(nextSeq)" : "\(nextSeq) \(now)"
+        let number = try stageOrigin(name: programName, token: token.isEmpty ? unnamed : token)
         var writer = ByteWriter()
         writer.varint(number)
         writer.text(source)
