@@ -7,6 +7,7 @@
 #include <getopt.h>
 #include <pthread.h>
 #include <sched.h>
+#include <spawn.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -121,6 +122,10 @@ int larder_peer_uid(int fd, uid_t *uid, pid_t *pid) {
 int larder_set_subreaper(void) { return result(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)); }
 
 int larder_set_death_signal(int signal) { return result(prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0)); }
+
+int larder_spawn_chdir(void *actions, const char *directory) {
+    return -posix_spawn_file_actions_addchdir_np(actions, directory);
+}
 
 int larder_thread_name(const char *name) {
     char kept[16];
