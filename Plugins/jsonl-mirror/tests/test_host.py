@@ -63,8 +63,7 @@ class Running(unittest.TestCase):
         """The library as of a cursor, out of its log."""
         model = {}
         if cursor.seq:
-            subscription = client.subscribe(Cursor(cursor.epoch, 0))
-            subscription.sync()
+            subscription = client.subscribe(Cursor(cursor.epoch, 0), heartbeats=True)
             for event in subscription:
                 if event.seq <= cursor.seq and event.type in ("created", "updated"):
                     line = line_of(event)
