@@ -29,7 +29,7 @@ final class Connection {
     private var isWriting = false
     private var isClosing = false
     /// Close once everything is written.
-    private var closesWhenWritten = false
+    private(set) var closesWhenWritten = false
 
     var subscriptions: [Subscription] = []
     /// The subscription that is served first next time.

@@ -236,8 +236,9 @@ public final class Host {
     func isBulk(_ connection: Connection) -> Bool { store.isOpenImport(connection.batch.originForHost) }
 
     func finishIfDrained(_ connection: Connection) {
-        guard connection.session.isDrained, !connection.isClosed else { return }
-        connection.send(HostGoodbye(), id: 0)
+        guard connection.session.isDrained, !connection.isClosed, !connection.closesWhenWritten else { return }
+        // Where the host ends it, its GOODBYE came first.
+        if !connection.session.isStopping { connection.send(HostGoodbye(), id: 0) }
         connection.closeWhenWritten()
     }
 

@@ -37,6 +37,7 @@ extension Host {
     func drain(_ connection: Connection) {
         switch connection.session.stop() {
         case .drain:
+            connection.send(HostGoodbye(.shuttingDown, reason: isStopping ? "the host is stopping" : "stopping"), id: 0)
             for subscription in connection.subscriptions { remove(subscription, of: connection) }
             finishIfDrained(connection)
         case .close: connection.close()

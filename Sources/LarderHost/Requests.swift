@@ -42,18 +42,28 @@ extension Connection {
         case .sync: sync(id, try Sync(body: body))
         case .unsubscribe: unsubscribe(id, try Unsubscribe(body: body))
         case .ping: send(Pong(try Ping(body: body).bytes), id: id)
-        case .cancel: cancel(id)
+        case .cancel:
+            _ = try Cancel(body: body)
+            cancel(id)
         case .hello: hello(id, try Hello(body: body))
         case .register: register(id, try Register(body: body))
-        case .ready: host.pluginReady(self)
+        case .ready:
+            _ = try Ready(body: body)
+            host.pluginReady(self)
         case .beginImport: try beginImport(id, body)
         case .endImport: try endImport(id, body)
         case .clear: clear(id, try Clear(body: body))
-        case .kinds: send(KindList(host.store.kinds), id: id)
+        case .kinds:
+            _ = try Kinds(body: body)
+            send(KindList(host.store.kinds), id: id)
         case .origins: origins(id, try Origins(body: body))
-        case .status: send(host.status(), id: id)
+        case .status:
+            _ = try Status(body: body)
+            send(host.status(), id: id)
         case .plugin: plugin(id, try Plugin(body: body))
-        case .giveWay: giveWay(id)
+        case .giveWay:
+            _ = try GiveWay(body: body)
+            giveWay(id)
         case .goodbye: goodbye(try Goodbye(body: body))
         default: break
         }
@@ -88,6 +98,9 @@ extension Connection {
     private func register(_ id: UInt32, _ register: Register) {
         if !register.condition.isEmpty {
             return send(ErrorReply(.unsupported, message: "conditions are not in this draft"), id: id)
+        }
+        if let unknown = register.kinds.first(where: { name in !host.store.kinds.contains { $0.name == name } }) {
+            return send(ErrorReply(.unknownKind, message: "the library has no kind \(unknown)"), id: id)
         }
         session.accepted(register)
         self.register = register

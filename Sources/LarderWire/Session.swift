@@ -176,6 +176,9 @@ public struct Session: Sendable {
     /// A body that did not decode.
     public mutating func refusal(ofBody error: FormatError, of type: MessageType) -> ErrorReply {
         let reply = ErrorReply(badMessage: error, in: type.name)
+        // What did not parse was not said.
+        if type == .goodbye && state == .draining { state = .open }
+        if type == .ready { isReady = false }
         return state == .greeting ? end(reply) : reply
     }
 
