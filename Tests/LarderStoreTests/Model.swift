@@ -49,7 +49,7 @@ struct Model {
     /// Makes visible what waits for commits up to this.
     mutating func finish(commit: UInt64) {
         while visibleEventCount < events.count, events[visibleEventCount].commit <= commit {
-            apply(events[visibleEventCount], to: &visible)
+            Model.apply(events[visibleEventCount], to: &visible)
             visibleEventCount += 1
         }
     }
@@ -61,7 +61,7 @@ struct Model {
     /// Takes what a reopened store holds: some of the events, at the end of a batch.
     mutating func keep(eventCount: Int) {
         while visibleEventCount < eventCount {
-            apply(events[visibleEventCount], to: &visible)
+            Model.apply(events[visibleEventCount], to: &visible)
             visibleEventCount += 1
         }
         rollBack()
@@ -155,10 +155,10 @@ struct Model {
         }
         if event.type == EntryType.deleted { event.savedAt = time }
         events.append(event)
-        apply(event, to: &latest)
+        Model.apply(event, to: &latest)
     }
 
-    private func apply(_ event: ModelEvent, to records: inout [RecordKey: ModelRecord]) {
+    private static func apply(_ event: ModelEvent, to records: inout [RecordKey: ModelRecord]) {
         if event.type == EntryType.deleted {
             records[event.key] = nil
         } else {
