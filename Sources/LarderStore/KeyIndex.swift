@@ -106,7 +106,8 @@ struct KeyIndex: ~Copyable {
     func collisions() -> [[UInt32]] {
         var byFingerprint: [UInt32: [UInt32]] = [:]
         for at in 0..<capacity where slots[at] != 0 {
-            byFingerprint[UInt32(truncatingIfNeeded: slots[at] &>> 32), default: []].append(UInt32(truncatingIfNeeded: slots[at]) &- 1)
+            let fingerprint = UInt32(truncatingIfNeeded: slots[at] &>> 32)
+            byFingerprint[fingerprint, default: []].append(UInt32(truncatingIfNeeded: slots[at]) &- 1)
         }
         return byFingerprint.values.filter { $0.count > 1 }
     }

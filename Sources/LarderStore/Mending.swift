@@ -26,7 +26,9 @@ extension StoreCore {
     /// Builds the table anew, in the order of first seqs.
     private mutating func adoptOrphans() {
         guard !orphans.isEmpty else { return }
-        var records: [(firstSeq: UInt64, place: Place, ordinal: UInt32?)] = orphans.map { ($0.key, $0.value.place, nil) }
+        var records: [(firstSeq: UInt64, place: Place, ordinal: UInt32?)] = orphans.map {
+            ($0.key, $0.value.place, nil)
+        }
         for ordinal in 0..<UInt32(truncatingIfNeeded: table.count) where !table[ordinal].isHole {
             records.append((table.firstSeq(ordinal), table[ordinal], ordinal))
         }

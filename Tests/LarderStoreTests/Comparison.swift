@@ -37,7 +37,9 @@ extension StoreDriver {
             for isReverse in [false, true] {
                 let listed = try list(kind: kind, isReverse: isReverse, pageLimit: pageLimit)
                 guard listed == (isReverse ? expected.reversed() : expected) else {
-                    throw Mismatch("kind \(kind), reverse \(isReverse): the list has \(listed.count) of \(expected.count), or others")
+                    throw Mismatch(
+                        "kind \(kind), reverse \(isReverse): the list has \(listed.count) of \(expected.count), or others"
+                    )
                 }
             }
         }
@@ -133,17 +135,20 @@ struct Subscriber {
                 entry = try readEntry(
                     base: base, offset: at, end: run.bytes.count, commitFirstSeq: run.firstSeq, commitTime: run.time)
             } catch {
-                throw Mismatch("at \(at) of a run of \(run.bytes.count) bytes of \(run.firstSeq): \(error), cursor \(cursor)")
+                throw Mismatch(
+                    "at \(at) of a run of \(run.bytes.count) bytes of \(run.firstSeq): \(error), cursor \(cursor)")
             }
             at += entry.byteCount
             guard entry.type <= EntryType.deleted else { continue }
             guard entry.seq > received.last?.seq ?? startSeq else { throw Mismatch("seq \(entry.seq) comes again") }
             guard let schema = driverSchema(entry.kind) else { throw Mismatch("kind \(entry.kind)") }
             let isDelete = entry.type == EntryType.deleted
-            let key = isDelete ? Array(entry.payload) : Array(entry.payload[try schema.keyRange(ofChecked: entry.payload)])
+            let key =
+                isDelete ? Array(entry.payload) : Array(entry.payload[try schema.keyRange(ofChecked: entry.payload)])
             received.append(
                 ModelEvent(
-                    type: entry.type, key: RecordKey(kind: entry.kind, bytes: key), seq: entry.seq, firstSeq: entry.firstSeq,
+                    type: entry.type, key: RecordKey(kind: entry.kind, bytes: key), seq: entry.seq,
+                    firstSeq: entry.firstSeq,
                     previousSeq: entry.previousSeq, savedAt: entry.savedAt, time: run.time, origin: entry.origin,
                     changed: entry.changed.numbers, payload: Array(entry.payload), commit: 0))
         }
@@ -153,7 +158,9 @@ struct Subscriber {
 
     private func isWanted(_ event: ModelEvent) -> Bool {
         let bit = event.type == EntryType.deleted ? EntryFilter.deleted : EntryFilter.downloaded
-        guard filter.types & bit != 0, filter.exceptOrigin == 0 || filter.exceptOrigin != event.origin else { return false }
+        guard filter.types & bit != 0, filter.exceptOrigin == 0 || filter.exceptOrigin != event.origin else {
+            return false
+        }
         return filter.kinds?.contains(event.key.kind) ?? true
     }
 
@@ -168,17 +175,24 @@ struct Subscriber {
             let at = zip(got, expected).enumerated().first { $1.0 != $1.1 }?.offset ?? min(got.count, expected.count)
             func show(_ list: [ModelEvent]) -> String { list.indices.contains(at) ? "\(list[at])" : "nothing" }
             throw Mismatch(
-                "event \(at) behind \(after), \(got.count) of \(expected.count): got \(show(got)), expected \(show(expected))".prefixed)
+                "event \(at) behind \(after), \(got.count) of \(expected.count): got \(show(got)), expected \(show(expected))"
+                    .prefixed)
         }
         comparedSeq = cursor.seq
         comparedCount = received.count
         guard snapshotSeq > 0, isAtEnd, filter.types == 3, filter.exceptOrigin == 0 else { return }
         var held: [RecordKey: [UInt8]] = [:]
         for event in received { held[event.key] = event.type == EntryType.deleted ? nil : event.payload }
-        let current = model.visible.filter { filter.kinds?.contains($0.key.kind) ?? true }.mapValues { Encode.record($0.fields) }
-        guard held == current else { throw Mismatch("a snapshot holds \(held.count) records, the library \(current.count), or others") }
+        let current = model.visible.filter { filter.kinds?.contains($0.key.kind) ?? true }.mapValues {
+            Encode.record($0.fields)
+        }
+        guard held == current else {
+            throw Mismatch("a snapshot holds \(held.count) records, the library \(current.count), or others")
+        }
         let replayed = received.filter { $0.seq <= snapshotSeq }
-        guard replayed.allSatisfy({ $0.type != EntryType.deleted }) else { throw Mismatch("a snapshot has a tombstone") }
+        guard replayed.allSatisfy({ $0.type != EntryType.deleted }) else {
+            throw Mismatch("a snapshot has a tombstone")
+        }
     }
 }
 

@@ -14,7 +14,8 @@ import Testing
         var reader = Subscriber(driver.store, after: 0)
         try reader.readToEnd(driver, budget: 100)
         #expect(reader.received.map(\.seq) == driver.model.events.map(\.seq).filter { !seqs.contains($0) }, note)
-        #expect(reader.lost.map(\.after) == [seqs.lowerBound - 1] && reader.lost.map(\.through) == [seqs.upperBound], note)
+        #expect(
+            reader.lost.map(\.after) == [seqs.lowerBound - 1] && reader.lost.map(\.through) == [seqs.upperBound], note)
         // One that had passed the damage, or begins behind it, is told nothing.
         var later = Subscriber(driver.store, after: seqs.upperBound)
         try later.readToEnd(driver)
@@ -84,14 +85,18 @@ import Testing
         let library = try DamagedLibrary.threeBlocks()
         let other = try DamagedLibrary.threeBlocks()
         let block = try library.blocks()[2]
-        library.spoil { $0.replaceSubrange(block.offset..<block.offset + 4096, with: other.bytes()[block.offset..<block.offset + 4096]) }
+        library.spoil {
+            $0.replaceSubrange(
+                block.offset..<block.offset + 4096, with: other.bytes()[block.offset..<block.offset + 4096])
+        }
         try expectLost(library, block.entries[0].seq...block.entries[9].seq, "another epoch")
     }
 
     @Test("the last block of a segment that is vouched for by the next is lost and named")
     func endOfSegment() throws {
         let library = try DamagedLibrary(
-            (0..<3).map { n in (1...10).map { .book(n * 10 + $0, "book \($0)") } }, options: StoreDriver.options(segment: 16_384))
+            (0..<3).map { n in (1...10).map { .book(n * 10 + $0, "book \($0)") } },
+            options: StoreDriver.options(segment: 16_384))
         let block = try library.blocks()[2]
         #expect(block.offset + block.byteCount == library.bytes().count)
         library.spoil { $0[block.offset + 9] ^= 8 }
@@ -140,7 +145,9 @@ import Testing
 
     @Test("a key that was saved again is there once, though its delete is lost")
     func lostDelete() throws {
-        let library = try DamagedLibrary([[.book(1, "a"), .book(2, "b")], [.deleteBook(1)], [.book(1, "c")], [.book(3, "d")]])
+        let library = try DamagedLibrary([
+            [.book(1, "a"), .book(2, "b")], [.deleteBook(1)], [.book(1, "c")], [.book(3, "d")],
+        ])
         let block = try library.blocks()[2]
         library.spoil { $0[block.offset + 9] ^= 8 }
         let driver = try library.open()

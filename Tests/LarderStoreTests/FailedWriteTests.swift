@@ -24,11 +24,15 @@ import Testing
 
     static func expectReadOnly(_ driver: StoreDriver) {
         #expect(driver.store.failure != nil)
-        #expect(throws: StoreError.readOnly(reason: driver.store.failure ?? "")) { try driver.write([.book(9, "nine")]) }
+        #expect(throws: StoreError.readOnly(reason: driver.store.failure ?? "")) {
+            try driver.write([.book(9, "nine")])
+        }
         #expect(driver.store.takeCommit() == nil)
     }
 
-    @Test("after a failed call nothing is visible, reads go on, and writes are refused", arguments: ["pwrite", "fdatasync"])
+    @Test(
+        "after a failed call nothing is visible, reads go on, and writes are refused",
+        arguments: ["pwrite", "fdatasync"])
     func nothingIsVisible(call: String) throws {
         let (_, driver) = try Self.failing(SimulatedFault(call: call, pathSuffix: ".seg"), then: [.book(3, "three")])
         try driver.compareAll(Self.keys)
@@ -67,7 +71,8 @@ import Testing
 
     @Test("a block that survived a failed sync is an ordinary entry after a restart")
     func survivor() throws {
-        let (files, driver) = try Self.failing(SimulatedFault(call: "fdatasync", pathSuffix: ".seg"), then: [.book(3, "three")])
+        let (files, driver) = try Self.failing(
+            SimulatedFault(call: "fdatasync", pathSuffix: ".seg"), then: [.book(3, "three")])
         driver.store.close()
         let again = try StoreDriver(files, model: driver.model, now: 2_000_000)
         #expect(try again.get(Self.keys[2]) != nil)

@@ -6,7 +6,9 @@ import Testing
 @testable import LarderStore
 
 @Suite struct ImportTests {
-    private func begin(_ driver: StoreDriver, _ token: String) throws -> (origin: UInt64, lastBatch: UInt64, isResumed: Bool) {
+    private func begin(_ driver: StoreDriver, _ token: String) throws -> (
+        origin: UInt64, lastBatch: UInt64, isResumed: Bool
+    ) {
         let begun = try driver.store.beginImport(programName: "importer", source: "file", token: token, now: driver.now)
         return try #require(begun)
     }
@@ -52,7 +54,10 @@ import Testing
         try driver.commitAll()
         let origin = try begin(driver, "").origin
         // In the batch, in what is staged, in what is under way, in what is durable.
-        #expect(try driver.write([.book(1, "a"), .book(1, "b"), .book(3, "c")], origin: origin).outcomes == [.updated, .duplicate, .created])
+        #expect(
+            try driver.write([.book(1, "a"), .book(1, "b"), .book(3, "c")], origin: origin).outcomes == [
+                .updated, .duplicate, .created,
+            ])
         #expect(try driver.write([.book(1, "d"), .book(3, "d")], origin: origin).outcomes == [.duplicate, .duplicate])
         driver.take()
         #expect(try driver.write([.book(1, "e")], origin: origin).outcomes == [.duplicate])

@@ -12,9 +12,11 @@ import Testing
         return found
     }
 
-    @Test("random inserts and removes leave the candidates that a dictionary has", arguments: [
-        0xFFFF_FFFF, 0x1F, 0xFFF0_0000, 0x8000_0001,
-    ] as [UInt32])
+    @Test(
+        "random inserts and removes leave the candidates that a dictionary has",
+        arguments: [
+            0xFFFF_FFFF, 0x1F, 0xFFF0_0000, 0x8000_0001,
+        ] as [UInt32])
     func againstDictionary(mask: UInt32) {
         var random = SplitMix64(seed: UInt64(mask))
         var index = KeyIndex()

@@ -77,7 +77,9 @@ struct Model {
     /// What an operation must come to, and the entry that it must write.
     func decide(_ op: TestOp, _ key: RecordKey, origin: UInt64, isImport: Bool) -> (Outcome, ModelEvent?) {
         if op.bad != nil || op.payload.count > recordByteCountMax { return (.refused, nil) }
-        if !op.isDelete, op.mode == .insert || op.mode == .replace, isMissingSome(op.fields, op.schema) { return (.refused, nil) }
+        if !op.isDelete, op.mode == .insert || op.mode == .replace, isMissingSome(op.fields, op.schema) {
+            return (.refused, nil)
+        }
         let existing = latest[key]
         if let ifSeq = op.ifSeq, ifSeq != existing?.seq ?? 0 { return (.refused, nil) }
         if op.isDelete {
@@ -136,7 +138,8 @@ struct Model {
     }
 
     private func event(
-        _ type: UInt8, _ key: RecordKey, _ existing: ModelRecord?, _ origin: UInt64, changed: Set<Int>, _ payload: [UInt8]
+        _ type: UInt8, _ key: RecordKey, _ existing: ModelRecord?, _ origin: UInt64, changed: Set<Int>,
+        _ payload: [UInt8]
     ) -> ModelEvent {
         ModelEvent(
             type: type, key: key, seq: 0, firstSeq: existing?.firstSeq ?? 0, previousSeq: existing?.seq ?? 0,

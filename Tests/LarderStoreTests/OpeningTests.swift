@@ -92,7 +92,8 @@ import Testing
     @Test("a segment that is missing where the log was durable is named as lost")
     func missingSegment() throws {
         let library = try DamagedLibrary(
-            (0..<9).map { n in (1...10).map { .book(n * 10 + $0, "book \($0)") } }, options: StoreDriver.options(segment: 16_384))
+            (0..<9).map { n in (1...10).map { .book(n * 10 + $0, "book \($0)") } },
+            options: StoreDriver.options(segment: 16_384))
         let lost = try library.blocks("library/log/00000002.seg", segment: 2).flatMap(\.entries).map(\.seq)
         try library.files.remove("library/log/00000002.seg")
         let driver = try library.open()

@@ -43,7 +43,8 @@ struct OperationSource {
         } else {
             op.mode = [.insert, .replace, .replace, .merge, .merge, .merge, .fill][below(7)]
             op.isPersonal = chance(30)
-            for field in kind.fields.dropFirst(kind.keyFieldCount) where chance(field.constraints.contains(.required) ? 95 : 50) {
+            for field in kind.fields.dropFirst(kind.keyFieldCount)
+            where chance(field.constraints.contains(.required) ? 95 : 50) {
                 op.fields[field.number] = value(field)
             }
             if kind.number == 3, chance(4) { op.fields[1] = nil }
@@ -62,7 +63,9 @@ struct OperationSource {
     private mutating func value(_ field: Field) -> [UInt8] {
         switch field.type {
         case .text:
-            if chance(largePercent) { return Encode.text(String(repeating: "long ", count: below(largeByteCountMax) / 5 + 1)) }
+            if chance(largePercent) {
+                return Encode.text(String(repeating: "long ", count: below(largeByteCountMax) / 5 + 1))
+            }
             // Two forms of one text are among them: the second changes nothing where the first is.
             return Encode.text(["a", "한국어", "caf\u{e9}", "cafe\u{301}", "x\(below(5))"][below(5)])
         case .choice: return Encode.choice(1 + below(2))

@@ -10,7 +10,8 @@ struct PowerCutLife {
     var disk: SimulatedFiles
     var model = Model()
     var now: Int64 = 1_000_000
-    var subscribers: [(seq: UInt64, snapshotSeq: UInt64, filter: EntryFilter, received: [ModelEvent], startSeq: UInt64)] = []
+    var subscribers:
+        [(seq: UInt64, snapshotSeq: UInt64, filter: EntryFilter, received: [ModelEvent], startSeq: UInt64)] = []
     /// The highest seq that anybody could see.
     var highestSeen: UInt64 = 0
     private(set) var cutCount = 0
@@ -64,7 +65,8 @@ struct PowerCutLife {
 
     private mutating func newReader(_ driver: StoreDriver) -> Subscriber {
         if source.chance(50) { return Subscriber(driver.store, after: 0, snapshotSeq: driver.store.lastSeq) }
-        return Subscriber(driver.store, after: driver.model.visibleEvents.randomElement(using: &source.random)?.seq ?? 0)
+        return Subscriber(
+            driver.store, after: driver.model.visibleEvents.randomElement(using: &source.random)?.seq ?? 0)
     }
 
     /// Remembers what outlives the power: the model with the batches that were not answered, and the subscribers.
@@ -74,7 +76,8 @@ struct PowerCutLife {
         subscribers = readers.map { ($0.cursor.seq, $0.snapshotSeq, $0.filter, $0.received, $0.startSeq) }
         clearing = nil
         if let clear = driver.clearing {
-            let events = model.clearEvents(kind: clear.kind, origin: driver.store.originNumber(name: clear.program) ?? 0)
+            let events = model.clearEvents(
+                kind: clear.kind, origin: driver.store.originNumber(name: clear.program) ?? 0)
             clearing = (events, driver.now)
         }
     }
@@ -118,7 +121,8 @@ struct PowerCutLife {
             throw Mismatch("only \(count) of \(model.visibleEventCount) answered changes are there")
         }
         guard driver.model.batchEnds.contains(count) else {
-            throw Mismatch("\(count) changes are there, which is within a batch; batches end at \(model.batchEnds.suffix(8))")
+            throw Mismatch(
+                "\(count) changes are there, which is within a batch; batches end at \(model.batchEnds.suffix(8))")
         }
         if count > model.visibleEventCount { keptCount += 1 }
         if count < model.events.count { lostCount += 1 }
@@ -139,7 +143,8 @@ struct PowerCutLife {
             guard driver.store.check(epoch: driver.store.epoch, seq: old.seq) == .good else {
                 throw Mismatch("a cursor at \(old.seq), which was received, has expired")
             }
-            var reader = Subscriber(driver.store, resuming: old.seq, after: old.startSeq, snapshotSeq: old.snapshotSeq, old.filter)
+            var reader = Subscriber(
+                driver.store, resuming: old.seq, after: old.startSeq, snapshotSeq: old.snapshotSeq, old.filter)
             reader.received = old.received
             try reader.readToEnd(driver, budget: 1 + source.below(20_000))
             try reader.compare(driver.model, isAtEnd: true)

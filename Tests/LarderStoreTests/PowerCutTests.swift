@@ -18,7 +18,7 @@ import Testing
         options.skipsSyncs = skipsSyncs
         var life = PowerCutLife(seed: seed, options: options)
         life.source.largeByteCountMax = 12_000
-        while life.cutCount < cuts { try life.live(steps: 60, mutationsMax: 40) }
+        while life.cutCount < cuts { try life.live(steps: 60, mutationsMax: [6, 12, 40][life.cutCount % 3]) }
         return life
     }
 
@@ -26,7 +26,7 @@ import Testing
     func powerCuts() {
         let first = Setting.seed
         var totals = (cuts: 0, torn: 0, kept: 0, lost: 0)
-        for round in 0..<UInt64(Setting.number("LARDER_SEED") == nil ? Setting.steps(90) : 1) {
+        for round in 0..<UInt64(Setting.number("LARDER_SEED") == nil ? Setting.steps(80) : 1) {
             let seed = first &+ round
             do {
                 let life = try Self.run(seed: seed, cuts: 15)
@@ -38,7 +38,9 @@ import Testing
         }
         // Otherwise the cuts fall where nothing is at stake.
         if totals.cuts > 1000 {
-            #expect(totals.torn > totals.cuts / 100 && totals.kept > totals.cuts / 100 && totals.lost > totals.cuts / 100, "\(totals)")
+            #expect(
+                totals.torn > totals.cuts / 100 && totals.kept > totals.cuts / 100 && totals.lost > totals.cuts / 100,
+                "\(totals)")
         }
         print("power cuts: \(totals)")
     }

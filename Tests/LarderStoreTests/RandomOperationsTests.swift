@@ -7,7 +7,9 @@ import Testing
 
 @Suite struct RandomOperationsTests {
     /// One life of a library. Throws what does not fit the model.
-    static func run(seed: UInt64, steps: Int, segment: Int, configure: (inout OperationSource) -> Void = { _ in }) throws {
+    static func run(seed: UInt64, steps: Int, segment: Int, configure: (inout OperationSource) -> Void = { _ in })
+        throws
+    {
         var source = OperationSource(seed: seed)
         configure(&source)
         let files = SimulatedFiles(seed: seed)
@@ -25,7 +27,8 @@ import Testing
                 let ops = (0..<count).map { _ in source.op(model: driver.model) }
                 let origin = source.chance(30) ? imports.randomElement(using: &source.random) ?? 0 : 0
                 try driver.write(
-                    ops, origin: origin, program: "p\(source.below(3))", batchNumber: origin == 0 ? 0 : UInt64(step + 1))
+                    ops, origin: origin, program: "p\(source.below(3))", batchNumber: origin == 0 ? 0 : UInt64(step + 1)
+                )
             case 60..<62: try begin(&imports, driver, &source)
             case 62: try driver.clear(kind: TestKinds.all[source.below(4)].number, program: "p\(source.below(3))")
             case 63 where source.chance(40): try driver.clear(kind: 0)
@@ -62,18 +65,22 @@ import Testing
         #expect(fresh.received.count == driver.model.events.count)
     }
 
-    private static func begin(_ imports: inout [UInt64], _ driver: StoreDriver, _ source: inout OperationSource) throws {
+    private static func begin(_ imports: inout [UInt64], _ driver: StoreDriver, _ source: inout OperationSource) throws
+    {
         let token = source.chance(50) ? "" : "t\(source.below(3))"
         let begun = try driver.store.beginImport(programName: "importer", source: "file", token: token, now: driver.now)
         guard let begun else { return }
         if !imports.contains(begun.origin) { imports.append(begun.origin) }
         if imports.count > 4 {
             let ended = imports.removeFirst()
-            _ = try driver.store.endImport(origin: ended, outcome: 1, counts: [0, 0, 0, 0, 0, 0, 0, 0], now: driver.now)
+            _ = try driver.store.endImport(
+                origin: ended, outcome: 1, counts: [0, 0, 0, 0, 0, 0, 0, 0], now: driver.now)
         }
     }
 
-    private static func subscribe(_ subscribers: inout [Subscriber], _ driver: StoreDriver, _ source: inout OperationSource) {
+    private static func subscribe(
+        _ subscribers: inout [Subscriber], _ driver: StoreDriver, _ source: inout OperationSource
+    ) {
         var filter = EntryFilter(types: source.chance(60) ? 3 : 1 + source.below(63))
         if source.chance(30) { filter.kinds = [1, TestKinds.all[source.below(4)].number] }
         if source.chance(20) { filter.exceptOrigin = UInt64(1 + source.below(5)) }
@@ -88,16 +95,21 @@ import Testing
     }
 
     /// Goes on with a page that was begun long ago: it shows what lies behind its token now.
-    private static func turn(_ pages: inout [PageToken], _ driver: StoreDriver, _ source: inout OperationSource) throws {
+    private static func turn(_ pages: inout [PageToken], _ driver: StoreDriver, _ source: inout OperationSource) throws
+    {
         let token = pages.isEmpty || source.chance(20) ? nil : pages.removeFirst()
         let kind = token?.kind ?? [0, 1, 2, 3, 200][source.below(5)]
         let isReverse = token?.isReverse ?? source.chance(50)
         let (page, next) = try driver.page(kind: kind, isReverse: isReverse, limit: 5, after: token)
         var expected = driver.model.visible(kind: kind).map(\.1)
         if isReverse { expected.reverse() }
-        if let token { expected.removeAll { isReverse ? $0.firstSeq >= token.firstSeq : $0.firstSeq <= token.firstSeq } }
+        if let token {
+            expected.removeAll { isReverse ? $0.firstSeq >= token.firstSeq : $0.firstSeq <= token.firstSeq }
+        }
         guard page == Array(expected.prefix(page.count)), next != nil || page.count == expected.count else {
-            throw Mismatch("a page from \(String(describing: token)) shows \(page.map(\.firstSeq)), not \(expected.map(\.firstSeq))")
+            throw Mismatch(
+                "a page from \(String(describing: token)) shows \(page.map(\.firstSeq)), not \(expected.map(\.firstSeq))"
+            )
         }
         if let next { pages.append(next) }
     }

@@ -5,7 +5,9 @@ import Testing
 @testable import LarderStore
 
 @Suite struct RecordTableTests {
-    private static func place(_ n: Int) -> Place { Place(segment: UInt32(n / 1000 + 1), offset: UInt32(n), kindIndex: UInt8(n % 3)) }
+    private static func place(_ n: Int) -> Place {
+        Place(segment: UInt32(n / 1000 + 1), offset: UInt32(n), kindIndex: UInt8(n % 3))
+    }
 
     /// Compares every entry with pairs of first seq and place, in order.
     private static func compare(_ table: borrowing RecordTable, _ expected: [(seq: UInt64, place: Place)]) {
@@ -13,7 +15,9 @@ import Testing
         for ordinal in 0..<table.count where !table[UInt32(ordinal)].isHole {
             found.append((table.firstSeq(UInt32(ordinal)), table[UInt32(ordinal)]))
         }
-        let areSame = found.count == expected.count && zip(found, expected).allSatisfy { $0.seq == $1.seq && $0.place == $1.place }
+        let areSame =
+            found.count == expected.count
+            && zip(found, expected).allSatisfy { $0.seq == $1.seq && $0.place == $1.place }
         #expect(areSame)
         for (seq, place) in expected {
             let ordinal = table.ordinal(firstSeq: seq)
@@ -22,7 +26,8 @@ import Testing
         }
     }
 
-    @Test("records are found by first seq on both sides of a chunk's end", arguments: [1, 4095, 4096, 4097, 8192, 9000])
+    @Test(
+        "records are found by first seq on both sides of a chunk's end", arguments: [1, 4095, 4096, 4097, 8192, 9000])
     func chunks(count: Int) {
         var table = RecordTable()
         let all = (0..<count).map { (seq: UInt64($0 * 3 + 5), place: Self.place($0)) }
@@ -32,16 +37,19 @@ import Testing
         }
         Self.compare(table, all)
         let (before, after, end) = (
-            table.firstOrdinal(atOrAfter: 0), table.firstOrdinal(atOrAfter: 6), table.firstOrdinal(atOrAfter: UInt64.max)
+            table.firstOrdinal(atOrAfter: 0), table.firstOrdinal(atOrAfter: 6),
+            table.firstOrdinal(atOrAfter: UInt64.max)
         )
         #expect(before == 0 && after == 1 && end == count)
         let between = table.ordinal(firstSeq: 6)
         #expect(between == nil)
     }
 
-    @Test("a gap of seqs too wide for a chunk begins another", arguments: [
-        UInt64(UInt32.max) - 1, UInt64(UInt32.max), UInt64(UInt32.max) + 1, 1 << 40, 1 << 62,
-    ])
+    @Test(
+        "a gap of seqs too wide for a chunk begins another",
+        arguments: [
+            UInt64(UInt32.max) - 1, UInt64(UInt32.max), UInt64(UInt32.max) + 1, 1 << 40, 1 << 62,
+        ])
     func wideGaps(gap: UInt64) {
         var table = RecordTable()
         var all: [(seq: UInt64, place: Place)] = []

@@ -15,7 +15,8 @@ import Testing
         let batch = WriteBatch()
         let records = (0..<1000).map { n in
             Encode.record([
-                1: Encode.text("isbn"), 2: Encode.identifier(1 << 20), 3: Encode.text("title \(n) " + String(repeating: "t", count: 418)),
+                1: Encode.text("isbn"), 2: Encode.identifier(1 << 20),
+                3: Encode.text("title \(n) " + String(repeating: "t", count: 418)),
             ])
         }
         // The id is the last but one field: its four bytes are written over.
@@ -34,7 +35,9 @@ import Testing
                 var at = 0
                 for payload in payloads {
                     store.add(
-                        WriteOperation(mode: .insert, kind: 2, payload: UnsafeRawBufferPointer(rebasing: raw[at..<at + payload.count])),
+                        WriteOperation(
+                            mode: .insert, kind: 2,
+                            payload: UnsafeRawBufferPointer(rebasing: raw[at..<at + payload.count])),
                         to: batch)
                     at += payload.count
                 }
@@ -66,7 +69,9 @@ import Testing
             try driver.commitAll()
         }
         #expect(driver.store.core.table.count < 20_000)
-        let keys = (0..<200).map { RecordKey(kind: 2, bytes: Encode.key(TestOp.book($0 * 360 + 6, "").fields, TestKinds.book)) }
+        let keys = (0..<200).map {
+            RecordKey(kind: 2, bytes: Encode.key(TestOp.book($0 * 360 + 6, "").fields, TestKinds.book))
+        }
         for key in keys { #expect(try driver.get(key) == driver.model.visible[key]) }
         // A page begun before goes on behind the same record.
         let next = try driver.page(kind: 2, isReverse: false, limit: 4, after: cursor)
@@ -74,6 +79,8 @@ import Testing
         cursor = next.1
         try driver.write([.book(6, "changed"), .book(7, "again"), .deleteBook(18)])
         try driver.reopen()
-        #expect(try driver.list(kind: 2, isReverse: true, pageLimit: 500) == driver.model.visible(kind: 2).map(\.1).reversed())
+        #expect(
+            try driver.list(kind: 2, isReverse: true, pageLimit: 500)
+                == driver.model.visible(kind: 2).map(\.1).reversed())
     }
 }

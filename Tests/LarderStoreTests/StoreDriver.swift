@@ -29,7 +29,8 @@ final class StoreDriver {
     private let batch = WriteBatch()
 
     init(
-        _ files: any StoreFiles, path: String = "library", options: StoreOptions = StoreDriver.options(), model: Model = Model(),
+        _ files: any StoreFiles, path: String = "library", options: StoreOptions = StoreDriver.options(),
+        model: Model = Model(),
         now: Int64 = 1_000_000
     ) throws(StoreError) {
         self.files = files
@@ -99,7 +100,8 @@ final class StoreDriver {
         _ ops: [TestOp], origin: UInt64 = 0, program: String = "test", batchNumber: UInt64 = 0
     ) throws -> Answer {
         let payloads = ops.map(\.payload)
-        let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, payloads.reduce(0) { $0 + $1.count }), alignment: 1)
+        let bytes = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: max(1, payloads.reduce(0) { $0 + $1.count }), alignment: 1)
         defer { bytes.deallocate() }
         batch.begin(origin: origin, programName: program, batchNumber: batchNumber)
         var at = 0
@@ -119,7 +121,9 @@ final class StoreDriver {
         guard case .staged(let commit) = staged else { return answer }
         let number = origin != 0 ? origin : store.originNumber(name: program) ?? 0
         try compare(ops, answer, commit, number, isImport: origin != 0)
-        if commit != 0 && commit <= store.lastFinishedCommit { throw Mismatch("an answer waits for the finished commit \(commit)") }
+        if commit != 0 && commit <= store.lastFinishedCommit {
+            throw Mismatch("an answer waits for the finished commit \(commit)")
+        }
         return answer
     }
 
@@ -157,18 +161,24 @@ final class StoreDriver {
                 throw Mismatch("operation \(at) \(op.mode) of \(key): \(answer.outcomes[at]), not \(outcome)")
             }
             guard let event else {
-                if outcome == .unchanged || outcome == .duplicate || outcome == .alreadySaved, answer.seqs[at] != before?.seq {
+                if outcome == .unchanged || outcome == .duplicate || outcome == .alreadySaved,
+                    answer.seqs[at] != before?.seq
+                {
                     throw Mismatch("operation \(at), \(outcome): seq \(answer.seqs[at]), not \(before?.seq ?? 0)")
                 }
                 continue
             }
-            guard answer.seqs[at] > model.events.last?.seq ?? 0 else { throw Mismatch("seq \(answer.seqs[at]) does not ascend") }
+            guard answer.seqs[at] > model.events.last?.seq ?? 0 else {
+                throw Mismatch("seq \(answer.seqs[at]) does not ascend")
+            }
             guard commit != 0 else { throw Mismatch("a change waits for no commit") }
             model.append(event, seq: answer.seqs[at], time: now, commit: commit)
         }
         model.endBatch()
         let refused = answer.outcomes.indices.filter { answer.outcomes[$0] == .refused }
-        guard answer.refusals.map(\.position).sorted() == refused else { throw Mismatch("refusals are not those of the outcomes") }
+        guard answer.refusals.map(\.position).sorted() == refused else {
+            throw Mismatch("refusals are not those of the outcomes")
+        }
     }
 
     /// Clears a kind (0: all), also taking commits where a host might.

@@ -19,7 +19,9 @@ import Testing
         return driver
     }
 
-    @Test("events far apart are given as they lie, in one call or many", arguments: [65_536, 67_108_864], [100, 1_000_000])
+    @Test(
+        "events far apart are given as they lie, in one call or many", arguments: [65_536, 67_108_864],
+        [100, 1_000_000])
     func sparse(segment: Int, budget: Int) throws {
         let files = SimulatedFiles(seed: 1)
         let driver = try sparse(files, segment: segment)

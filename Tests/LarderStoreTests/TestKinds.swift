@@ -25,7 +25,9 @@ enum TestKinds {
         3, "joke", keys: 1,
         [
             Field(1, "id", .uuid, .required), Field(2, "body", .text, [.required, .notBlank]),
-            Field(3, "category", .choice, choices: [Field.Choice(number: 1, name: "a"), Field.Choice(number: 2, name: "b")]),
+            Field(
+                3, "category", .choice,
+                choices: [Field.Choice(number: 1, name: "a"), Field.Choice(number: 2, name: "b")]),
         ])
     /// Small and odd: a key of bool, date and int, a required field far behind it, and the last field number there is.
     static let odd = kind(
@@ -39,7 +41,8 @@ enum TestKinds {
     private static func kind(_ number: Int, _ name: String, keys: Int, _ fields: [Field]) -> Kind {
         do {
             return try Kind(
-                number: number, name: name, version: 1, keyFieldCount: keys, fields: fields, labelFields: [fields[keys].number])
+                number: number, name: name, version: 1, keyFieldCount: keys, fields: fields,
+                labelFields: [fields[keys].number])
         } catch { preconditionFailure("\(error)") }
     }
 }
@@ -53,11 +56,15 @@ enum Encode {
         return writer.bytes
     }
     static func text(_ text: String) -> [UInt8] { bytes { $0.text(text) } }
-    static func blob(_ count: Int, _ fill: UInt8) -> [UInt8] { bytes { $0.byteString([UInt8](repeating: fill, count: count)) } }
+    static func blob(_ count: Int, _ fill: UInt8) -> [UInt8] {
+        bytes { $0.byteString([UInt8](repeating: fill, count: count)) }
+    }
     static func int(_ value: Int64) -> [UInt8] { bytes { $0.svarint(value) } }
     static func choice(_ value: Int) -> [UInt8] { bytes { $0.varint(value) } }
     static func identifier(_ value: Int) -> [UInt8] { bytes { $0.varint(value * 2) } }
-    static func uuid(_ value: UInt64) -> [UInt8] { [UInt8](repeating: 7, count: 8) + withUnsafeBytes(of: value.bigEndian, Array.init) }
+    static func uuid(_ value: UInt64) -> [UInt8] {
+        [UInt8](repeating: 7, count: 8) + withUnsafeBytes(of: value.bigEndian, Array.init)
+    }
     static func list(_ texts: [String]) -> [UInt8] {
         bytes { writer in
             writer.varint(texts.count)

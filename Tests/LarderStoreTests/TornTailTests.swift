@@ -54,7 +54,8 @@ import Testing
             library.spoil { bytes in for byte in at..<at + 512 { bytes[byte] = fill } }
             if at < blocks[2].payloadEnd {
                 library.expectLast(1)
-                try expectCut(library, at: blocks[2].offset, lastSeq: blocks[1].entries.last?.seq ?? 0, "sector \(sector)")
+                try expectCut(
+                    library, at: blocks[2].offset, lastSeq: blocks[1].entries.last?.seq ?? 0, "sector \(sector)")
             } else {
                 let driver = try library.open()
                 #expect(driver.store.report.cutByteCount == 0)
@@ -89,7 +90,8 @@ import Testing
         library.spoil { $0 += [UInt8](repeating: 0, count: count) }
         let driver = try library.open()
         let report = driver.store.report
-        #expect(report.cutByteCount == 0 && report.asidePath.isEmpty && report.gapThrough == 0 && report.lostSpans.isEmpty)
+        #expect(
+            report.cutByteCount == 0 && report.asidePath.isEmpty && report.gapThrough == 0 && report.lostSpans.isEmpty)
         let answer = try driver.write([.book(99, "next")])
         #expect(answer.seqs == [library.lastSeq + 1])
         try driver.reopen()
