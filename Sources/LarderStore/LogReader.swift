@@ -77,12 +77,17 @@ struct LogReader {
     private static let windowCount = 10
     /// Entries that can be looked for while what was found before stays where it is: each may take two windows.
     static let borrowedReadsMax = windowCount / 2
-    private static let spotByteCount = 1024
+    private static let spotByteCount = 512
+    /// Reads that come this close behind one another are a walk; a block's padding and header lie between.
+    private static let walkByteCount = 8_192
 
     let files: any StoreFiles
     private var windows: [Window] = []
     private let spot = Window(capacity: 16_384)
     private var clock = 0
+    /// The last spot read, and how many came close behind one another.
+    private var lastSpot = LogPosition(segment: 0, offset: 0)
+    private var spotsInOrder = 0
 
     init(files: any StoreFiles) { self.files = files }
 
@@ -100,8 +105,14 @@ struct LogReader {
                 window.lastUse = clock
                 return .bytes(found)
             }
-            let behind = offset &- (window.offset &+ window.count)
-            if behind > -Self.windowByteCount && behind < Self.windowByteCount { follows = true }
+            if offset >= window.offset && offset < window.offset &+ window.count &+ Self.walkByteCount { follows = true }
+        }
+        if !follows {
+            let ahead = offset &- Int(lastSpot.offset)
+            let isWalk = lastSpot.segment == segment.number && ahead >= 0 && ahead < Self.walkByteCount
+            spotsInOrder = isWalk ? spotsInOrder &+ 1 : 0
+            lastSpot = LogPosition(segment: segment.number, offset: UInt32(truncatingIfNeeded: offset))
+            follows = spotsInOrder >= 4
         }
         let file = try handle(segment)
         if !follows {

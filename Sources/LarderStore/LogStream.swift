@@ -13,14 +13,21 @@ public struct EntryFilter: Sendable {
 
     public var types: Int
     /// Kind numbers; nil for all.
-    public var kinds: Set<Int>?
+    public var kinds: Set<Int>? { didSet { smallKinds = EntryFilter.bits(kinds) } }
+    /// The same as bits, for the numbers below 64.
+    private var smallKinds: UInt64
     /// Entries of this origin are left out; 0 leaves out none.
     public var exceptOrigin: UInt64
 
     public init(types: Int, kinds: Set<Int>? = nil, exceptOrigin: UInt64 = 0) {
         self.types = types
         self.kinds = kinds
+        smallKinds = EntryFilter.bits(kinds)
         self.exceptOrigin = exceptOrigin
+    }
+
+    private static func bits(_ kinds: Set<Int>?) -> UInt64 {
+        (kinds ?? []).reduce(0) { (0..<64).contains($1) ? $0 | 1 << UInt64($1) : $0 }
     }
 
     /// Every save and every delete passes.
@@ -42,8 +49,8 @@ public struct EntryFilter: Sendable {
         guard types & bit != 0 else { return false }
         guard entry.type <= EntryType.deleted else { return true }
         if exceptOrigin != 0 && entry.origin == exceptOrigin { return false }
-        if let kinds { return kinds.contains(entry.kind) }
-        return true
+        guard let kinds else { return true }
+        return entry.kind < 64 ? smallKinds & (1 << UInt64(entry.kind)) != 0 : kinds.contains(entry.kind)
     }
 }
 

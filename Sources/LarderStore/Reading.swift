@@ -100,27 +100,19 @@ extension StoreCore {
         while let ordinal = index.next(fingerprint, &probe) {
             let place = table[ordinal]
             guard place.kindIndex == kindIndex else { continue }
-            switch try entry(at: place) {
+            let (segment, commit) = try locate(place)
+            switch try entry(segment, commit: commit, offset: Int(place.offset), isSequential: false) {
             case .cold(let read): return .cold(read)
             case .entry(let view):
-                let range: Range<Int>
-                do throws(FormatError) { range = try kinds[kindIndex].keyRange(ofChecked: view.payload) } catch {
-                    throw .damaged(path: path, offset: Int(place.offset), fault: error)
-                }
-                if isEqual(UnsafeRawBufferPointer(rebasing: view.payload[range]), key) {
-                    return .found(stored(view, place))
-                }
+                if hasKey(view.payload, key) { return .found(stored(view, commit)) }
             }
         }
         return .missing
     }
 
-    private func stored(_ view: EntryView, _ place: Place) -> StoredRecord {
-        let segment = segment(place.segment)
-        let at = segment?.commitIndex(holding: place.offset)
-        let changedAt = at.flatMap { segment?.commits[$0].time } ?? view.savedAt
-        return StoredRecord(
-            kind: view.kind, seq: view.seq, firstSeq: view.firstSeq, savedAt: view.savedAt, changedAt: changedAt,
+    private func stored(_ view: EntryView, _ commit: CommitPlace) -> StoredRecord {
+        StoredRecord(
+            kind: view.kind, seq: view.seq, firstSeq: view.firstSeq, savedAt: view.savedAt, changedAt: commit.time,
             origin: view.origin, record: view.payload)
     }
 
@@ -138,11 +130,12 @@ extension StoreCore {
             let place = table[UInt32(truncatingIfNeeded: ordinal)]
             if !place.isHole && (wanted == nil || place.kindIndex == wanted) {
                 guard cursor.limit > 0 && cursor.byteLimit > 0 else { return .done(isEnd: false) }
-                switch try entry(at: place) {
+                let (segment, commit) = try locate(place)
+                switch try entry(segment, commit: commit, offset: Int(place.offset), isSequential: false) {
                 case .cold(let read): return .cold(read)
                 case .entry(let view):
                     if cursor.count > 0 && view.payload.count > cursor.byteLimit { return .done(isEnd: false) }
-                    show(stored(view, place))
+                    show(stored(view, commit))
                     cursor.limit -= 1
                     cursor.byteLimit -= view.payload.count
                     cursor.count += 1
@@ -162,4 +155,13 @@ extension StoreCore {
         }
         return rows
     }
+}
+
+/// Whether a stored record has this key. A key's encoding ends by itself, so no other key begins with it, and it lies
+/// right behind the bitmap.
+@inline(__always)
+func hasKey(_ record: UnsafeRawBufferPointer, _ key: UnsafeRawBufferPointer) -> Bool {
+    guard let base = record.baseAddress, let wanted = key.baseAddress, record.count > 0 else { return false }
+    let offset = 1 &+ Int(record[0])
+    return record.count >= offset &+ key.count && larderMemoryCompare(base + offset, wanted, key.count) == 0
 }

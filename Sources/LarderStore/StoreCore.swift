@@ -256,10 +256,17 @@ struct StoreCore: ~Copyable {
 
     /// The entry at a place, its CRC checked. The view is valid until the next read.
     mutating func entry(at place: Place) throws(StoreError) -> EntryRead {
+        let (segment, commit) = try locate(place)
+        return try entry(segment, commit: commit, offset: Int(place.offset), isSequential: false)
+    }
+
+    /// The segment and the commit that a place lies in.
+    @inline(__always)
+    func locate(_ place: Place) throws(StoreError) -> (Segment, CommitPlace) {
         guard let segment = segment(place.segment), let at = segment.commitIndex(holding: place.offset) else {
             throw .damaged(path: path, offset: Int(place.offset), fault: FormatError(.badStructure, at: Int(place.offset)))
         }
-        return try entry(segment, commit: segment.commits[at], offset: Int(place.offset), isSequential: false)
+        return (segment, segment.commits[at])
     }
 
     mutating func entry(

@@ -172,11 +172,7 @@ extension StoreCore {
         if isEqual(view.payload, op.pointee.payload) {
             op.pointee.isEqualToStored = true
         } else {
-            let range: Range<Int>
-            do throws(FormatError) { range = try kinds[op.pointee.kindIndex].keyRange(ofChecked: view.payload) } catch {
-                throw .damaged(path: path, offset: Int(place.offset), fault: error)
-            }
-            guard isEqual(UnsafeRawBufferPointer(rebasing: view.payload[range]), op.pointee.key) else { return .isOther }
+            guard hasKey(view.payload, op.pointee.key) else { return .isOther }
             op.pointee.stored = isFetched || op.pointee.isDelete ? view.payload : batch.arena.copy(view.payload)
         }
         op.pointee.storedOrdinal = ordinal
