@@ -6,7 +6,7 @@ import Testing
 @testable import LarderStore
 
 @Suite struct RunTests {
-    /// A batch of 3 × `count` books of about 300 kB: over 4 MiB, so a run.
+    /// Books of about 300 kB; from 14 on they are over 4 MiB, so a run.
     private func large(_ count: Int) -> [TestOp] {
         (0..<count).map { .book(100 + $0, String(repeating: "0123456789", count: 30_000)) }
     }
