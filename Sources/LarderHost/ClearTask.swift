@@ -63,6 +63,7 @@ extension Host {
             }
         case .failed(let reason):
             finishClear(task) { [self] connection in connection.send(failedToDelete(reason), id: task.request.id) }
+            failWaitingIfStopped()
         }
     }
 

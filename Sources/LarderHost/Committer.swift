@@ -92,6 +92,12 @@ extension Host {
         flushTouched()
     }
 
+    /// After an error of the store: if it was the end of writing, no commit will bring the answers that wait.
+    func failWaitingIfStopped() {
+        guard store.failure != nil, !waiting.isEmpty, !store.isCommitting else { return }
+        failWaiting()
+    }
+
     /// Every answer that waits fails with the commit that it depends on.
     private func failWaiting() {
         let failed = waiting

@@ -81,6 +81,7 @@ public final class Host {
             endOfTurn = try LoopPhase(loop: loop, place: .check) { [unowned self] in turnEnds() }
             try endOfTurn?.start()
             spin = try LoopPhase(loop: loop, place: .idle) {}
+            unblockSignals()
             for number in [SIGTERM, SIGINT] {
                 let watcher = try SignalWatcher(loop: loop) { [unowned self] _ in stop(reason: "it was told to") }
                 try watcher.start(number)
@@ -100,6 +101,14 @@ public final class Host {
         store.close()
         loop.close()
         return exitCode
+    }
+
+    /// Whoever started this process may have had them blocked.
+    private func unblockSignals() {
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        for number in [SIGTERM, SIGINT, SIGCHLD] { sigaddset(&signals, number) }
+        pthread_sigmask(SIG_UNBLOCK, &signals, nil)
     }
 
     private func reportRecovery() {

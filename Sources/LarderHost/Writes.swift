@@ -84,6 +84,7 @@ extension Connection {
             hasParsedBatch = false
             send(host.writeFailure(error, isDelete: batch.isOnlyDeletes), id: id)
             release()
+            host.failWaitingIfStopped()
         }
     }
 
@@ -231,6 +232,7 @@ extension Connection {
             }
         } catch {
             send(host.writeFailure(error, isDelete: false), id: id)
+            host.failWaitingIfStopped()
         }
         release()
     }

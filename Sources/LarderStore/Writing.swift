@@ -169,7 +169,7 @@ extension StoreCore {
             case .entry(let found): view = found
             }
         }
-        if isEqual(view.payload, op.pointee.payload) {
+        if !op.pointee.isDelete && isEqual(view.payload, op.pointee.payload) {
             op.pointee.isEqualToStored = true
         } else {
             guard hasKey(view.payload, op.pointee.key) else { return .isOther }
