@@ -39,6 +39,8 @@ public struct BlockHeader: Equatable, Sendable {
     public static let alignment = 4096
     public static let byteCountMax = 4_194_304
     public static let formatVersion: UInt8 = 1
+    /// Plain bytes of a block that is compressed.
+    public static let compressedPlainByteCountMax: UInt32 = 65_536
 
     /// The run goes on in the next block.
     public static let continues: UInt8 = 1
@@ -121,13 +123,17 @@ public struct BlockHeader: Equatable, Sendable {
     ///   - bytes: from the block's first byte; more than the header may be there.
     ///   - epoch: that of the library.
     ///   - position: where the block lies.
-    /// - Throws: `truncated` when `bytes` ends before the header does; `badStructure` with the offset of the field;
-    ///   `badChecksum`; `outOfRange` for lengths that contradict each other.
+    /// - Throws: `truncated` when `bytes` ends before the header does; `badStructure` and `outOfRange` at the field that
+    ///   is wrong (a commit that does not ascend: at its row); `badChecksum`.
     public init(
         _ bytes: UnsafeRawBufferPointer, epoch expectedEpoch: UInt64, position expected: LogPosition
     ) throws(FormatError) {
         guard bytes.count >= BlockHeader.fixedByteCount else { throw FormatError(.truncated, at: 0) }
-        guard let headerByteCount = BlockHeader.peekByteCount(bytes) else { throw FormatError(.badStructure, at: 0) }
+        guard bytes.loadUnaligned(as: UInt32.self) == BlockHeader.magic.littleEndian else {
+            throw FormatError(.badStructure, at: 0)
+        }
+        let commitCount = Int(UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: 6, as: UInt16.self)))
+        let headerByteCount = BlockHeader.byteCount(commitCount: commitCount)
         guard bytes.count >= headerByteCount else { throw FormatError(.truncated, at: 0) }
         var reader = ByteReader(UnsafeRawBufferPointer(rebasing: bytes[..<headerByteCount]))
         reader.offset = 60
@@ -138,7 +144,7 @@ public struct BlockHeader: Equatable, Sendable {
         guard try reader.u8() == BlockHeader.formatVersion else { throw FormatError(.badStructure, at: 4) }
         flags = try reader.u8()
         guard flags & ~7 == 0 else { throw FormatError(.badStructure, at: 5) }
-        let commitCount = Int(try reader.u16())
+        guard try reader.u16() >= 1 else { throw FormatError(.outOfRange, at: 6) }
         epoch = try reader.u64()
         guard epoch == expectedEpoch else { throw FormatError(.badStructure, at: 8) }
         position = LogPosition(segment: try reader.u32(), offset: try reader.u32())
@@ -148,29 +154,44 @@ public struct BlockHeader: Equatable, Sendable {
         plainByteCount = try reader.u32()
         entryCount = try reader.u32()
         synced = LogPosition(segment: try reader.u32(), offset: try reader.u32())
-        guard try reader.u64() == 0 else { throw FormatError(.badStructure, at: 48) }
+        let reserved = try reader.u64()
         storedCRC = try reader.u32()
-        reader.offset = 64
+        try checkFixed(headerByteCount, reserved: reserved)
+        reader.offset = BlockHeader.fixedByteCount
+        try readCommits(commitCount, &reader)
+    }
+
+    private func checkFixed(_ headerByteCount: Int, reserved: UInt64) throws(FormatError) {
+        guard blockByteCount > 0, Int(blockByteCount) <= BlockHeader.byteCountMax,
+            Int(blockByteCount) % BlockHeader.alignment == 0
+        else { throw FormatError(.outOfRange, at: 24) }
+        guard UInt64(headerByteCount) + UInt64(storedByteCount) <= UInt64(blockByteCount) else {
+            throw FormatError(.outOfRange, at: 28)
+        }
+        let isCompressed = flags & BlockHeader.compressed != 0
+        guard isCompressed ? plainByteCount <= BlockHeader.compressedPlainByteCountMax : plainByteCount == storedByteCount
+        else { throw FormatError(.outOfRange, at: 32) }
+        guard synced <= position else { throw FormatError(.outOfRange, at: 40) }
+        guard reserved == 0 else { throw FormatError(.badStructure, at: 48) }
+        guard isCompressed || storedCRC == 0 else { throw FormatError(.badStructure, at: 56) }
+    }
+
+    private mutating func readCommits(_ count: Int, _ reader: inout ByteReader) throws(FormatError) {
         var entries: UInt64 = 0
         var plain: UInt64 = 0
-        for _ in 0..<commitCount {
+        commits.reserveCapacity(count)
+        for _ in 0..<count {
+            let row = reader.offset
             let commit = CommitHeader(
                 firstSeq: try reader.u64(), time: try reader.i64(), entryCount: try reader.u32(),
                 plainByteCount: try reader.u32())
-            guard commit.entryCount > 0, commit.firstSeq > (commits.last?.firstSeq ?? 0) else {
-                throw FormatError(.outOfRange, at: reader.offset - CommitHeader.byteCount)
-            }
+            guard commit.firstSeq > (commits.last?.firstSeq ?? 0) else { throw FormatError(.outOfRange, at: row) }
+            guard commit.entryCount > 0 else { throw FormatError(.outOfRange, at: row + 16) }
             entries += UInt64(commit.entryCount)
             plain += UInt64(commit.plainByteCount)
             commits.append(commit)
         }
         guard entries == UInt64(entryCount) else { throw FormatError(.outOfRange, at: 36) }
         guard plain == UInt64(plainByteCount) else { throw FormatError(.outOfRange, at: 32) }
-        guard Int(blockByteCount) <= BlockHeader.byteCountMax, Int(blockByteCount) % BlockHeader.alignment == 0,
-            UInt64(headerByteCount) + UInt64(storedByteCount) <= UInt64(blockByteCount)
-        else { throw FormatError(.outOfRange, at: 24) }
-        guard flags & BlockHeader.compressed != 0 || storedByteCount == plainByteCount else {
-            throw FormatError(.outOfRange, at: 28)
-        }
     }
 }

@@ -76,7 +76,7 @@ public struct ByteReader {
         while at < end {
             let byte = base.load(fromByteOffset: at, as: UInt8.self)
             at += 1
-            if shift == 63 && byte > 1 { throw FormatError(byte & 0x80 == 0 ? .outOfRange : .notCanonical, at: offset) }
+            if shift == 63 && byte > 1 { throw FormatError(.notCanonical, at: offset) }
             value |= UInt64(byte & 0x7F) << shift
             if byte & 0x80 == 0 {
                 if byte == 0 { throw FormatError(.notCanonical, at: offset) }
@@ -139,15 +139,14 @@ public struct ByteReader {
         return try slice(Int(count))
     }
 
-    /// Like `bytes()`, and checked to be UTF-8 without U+0000. The error's offset is that of the bad byte.
+    /// Like `bytes()`, and checked to be UTF-8 without U+0000.
     @inlinable
     public mutating func textBytes() throws(FormatError) -> UnsafeRawBufferPointer {
         let start = offset
         let text = try bytes()
-        if let bad = badTextOffset(text) {
-            let at = offset - text.count + bad
+        guard badTextOffset(text) == nil else {
             offset = start
-            throw FormatError(.badText, at: at)
+            throw FormatError(.badText, at: start)
         }
         return text
     }

@@ -65,7 +65,7 @@ public func readEntry(
     entry.type = try reader.u8()
     let difference = try reader.varint()
     let (seq, overflow) = commitFirstSeq.addingReportingOverflow(difference)
-    guard !overflow else { throw FormatError(.outOfRange, at: offset) }
+    guard !overflow && seq > 0 else { throw FormatError(.outOfRange, at: offset) }
     entry.seq = seq
     entry.byteCount = crcOffset &+ 4 &- offset
     if isVerified {
@@ -75,7 +75,7 @@ public func readEntry(
     }
     entry.savedAt = commitTime
     if entry.type == EntryType.created {
-        entry.kind = try reader.varint(atMost: Int(Int32.max))
+        entry.kind = try kindNumber(&reader)
         entry.origin = try reader.varint()
         entry.firstSeq = seq
         entry.payload = try reader.slice(reader.remaining)
@@ -89,18 +89,19 @@ public func readEntry(
 func readRareBody(_ entry: inout EntryView, _ reader: inout ByteReader) throws(FormatError) {
     switch entry.type {
     case EntryType.updated:
-        entry.flags = try reader.varint()
-        entry.kind = try reader.varint(atMost: Int(Int32.max))
+        entry.flags = try flags(mask: 1, &reader)
+        entry.kind = try kindNumber(&reader)
         entry.origin = try reader.varint()
         entry.firstSeq = try earlierSeq(entry.seq, &reader)
+        let savedAtOffset = reader.offset
         let (savedAt, overflow) = entry.savedAt.addingReportingOverflow(try reader.svarint())
-        guard !overflow else { throw FormatError(.outOfRange, at: reader.offset) }
+        guard !overflow else { throw FormatError(.outOfRange, at: savedAtOffset) }
         entry.savedAt = savedAt
         entry.previousSeq = try previousSeq(entry.seq, &reader)
         entry.changed = try FieldSet(from: &reader)
     case EntryType.deleted:
-        entry.flags = try reader.varint()
-        entry.kind = try reader.varint(atMost: Int(Int32.max))
+        entry.flags = try flags(mask: 0, &reader)
+        entry.kind = try kindNumber(&reader)
         entry.origin = try reader.varint()
         entry.firstSeq = try earlierSeq(entry.seq, &reader)
         entry.previousSeq = try previousSeq(entry.seq, &reader)
@@ -108,6 +109,22 @@ func readRareBody(_ entry: inout EntryView, _ reader: inout ByteReader) throws(F
         break
     }
     entry.payload = try reader.slice(reader.remaining)
+}
+
+/// A kind's number, 1 … 2^31 − 1.
+@inlinable
+func kindNumber(_ reader: inout ByteReader) throws(FormatError) -> Int {
+    let start = reader.offset
+    let number = try reader.varint()
+    guard number &- 1 < UInt64(Int32.max) else { throw FormatError(.outOfRange, at: start) }
+    return Int(number)
+}
+
+private func flags(mask: UInt64, _ reader: inout ByteReader) throws(FormatError) -> UInt64 {
+    let start = reader.offset
+    let flags = try reader.varint()
+    guard flags & ~mask == 0 else { throw FormatError(.badStructure, at: start) }
+    return flags
 }
 
 private func earlierSeq(_ seq: UInt64, _ reader: inout ByteReader) throws(FormatError) -> UInt64 {

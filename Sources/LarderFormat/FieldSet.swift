@@ -115,18 +115,18 @@ public struct FieldSet: Equatable, Sendable {
         for index in 0..<count { writer.u8(byte(index)) }
     }
 
-    /// - Throws: `outOfRange` at a count above 32, `truncated`, `notCanonical` when the last byte is 0.
+    /// - Throws: at its count: `outOfRange` above 32, `truncated`, `notCanonical` when the last byte is 0.
     @inlinable
     public init(from reader: inout ByteReader) throws(FormatError) {
         let start = reader.offset
         let count = Int(try reader.u8())
         guard count <= 32 else { throw FormatError(.outOfRange, at: start) }
-        guard reader.remaining >= count else { throw FormatError(.truncated, at: reader.offset) }
+        guard reader.remaining >= count else { throw FormatError(.truncated, at: start) }
         self.init()
         guard count > 0 else { return }
         let at = reader.base + reader.offset
         guard at.load(fromByteOffset: count &- 1, as: UInt8.self) != 0 else {
-            throw FormatError(.notCanonical, at: reader.offset &+ count &- 1)
+            throw FormatError(.notCanonical, at: start)
         }
         if count <= 8 && reader.remaining >= 8 {
             let word = UInt64(littleEndian: at.loadUnaligned(as: UInt64.self))

@@ -15,6 +15,12 @@ public struct FieldConstraints: OptionSet, Hashable, Sendable {
     /// Written only by operations marked personal.
     public static let personal = FieldConstraints(rawValue: 16)
     static let all = FieldConstraints(rawValue: 31)
+
+    /// Not blank is for texts, not zero for identifiers and ints.
+    fileprivate func suit(_ type: FieldType) -> Bool {
+        guard isSubset(of: .all) else { return false }
+        return (!contains(.notBlank) || type == .text) && (!contains(.notZero) || type == .identifier || type == .int)
+    }
 }
 
 /// A numbered field of a kind.
@@ -26,6 +32,12 @@ public struct Field: Hashable, Sendable {
         public init(number: Int, name: String) {
             self.number = number
             self.name = name
+        }
+
+        /// Whether its number is above those before it and its name is there, and not yet taken.
+        fileprivate func follows(_ before: ArraySlice<Choice>) -> Bool {
+            Kind.numberRange.contains(number) && number > before.last?.number ?? 0 && !name.isEmpty
+                && !before.contains { $0.name.utf8.elementsEqual(name.utf8) }
         }
     }
 
@@ -48,6 +60,13 @@ public struct Field: Hashable, Sendable {
         self.choices = choices
     }
 
+    /// What FORMAT.md section 3 asks of a field alone.
+    fileprivate var isSound: Bool {
+        guard Field.numberRange.contains(number), Kind.isName(name), constraints.suit(type) else { return false }
+        guard choices.isEmpty == (type != .choice) else { return false }
+        return choices.indices.allSatisfy { choices[$0].follows(choices[..<$0]) }
+    }
+
     public func choice(named name: String) -> Int? { choices.first { $0.name == name }?.number }
     public func choiceName(_ number: Int) -> String? { choices.first { $0.number == number }?.name }
 }
@@ -55,6 +74,8 @@ public struct Field: Hashable, Sendable {
 /// A declared type of record. Valid by construction: both initializers check FORMAT.md section 3.
 public struct Kind: Hashable, Sendable {
     public static let nameByteCountMax = 64
+    /// Of a kind's number, of its version and of the values of a choice.
+    public static let numberRange = 1...Int(Int32.max)
 
     public let number: Int
     public let name: String
@@ -88,30 +109,29 @@ public struct Kind: Hashable, Sendable {
 
     private func check() throws(FormatError) {
         func fault(_ field: Int = 0) -> FormatError { FormatError(.badDeclaration, at: 0, field: field) }
-        guard number >= 1, number <= Int(Int32.max), Kind.isName(name), version >= 1 else { throw fault() }
+        guard Kind.numberRange.contains(number), Kind.isName(name), Kind.numberRange.contains(version) else {
+            throw fault()
+        }
         guard keyFieldCount >= 1, fields.count >= keyFieldCount else { throw fault() }
-        var last = 0
         var names = Set<String>()
-        for field in fields {
-            guard field.number > last, Field.numberRange.contains(field.number) else { throw fault(field.number) }
-            guard Kind.isName(field.name), names.insert(field.name).inserted else { throw fault(field.number) }
-            guard field.choices.isEmpty == (field.type != .choice) else { throw fault(field.number) }
-            var lastChoice = 0
-            var choiceNames = Set<String>()
-            for choice in field.choices {
-                guard choice.number > lastChoice, choice.number <= Int(Int32.max), !choice.name.isEmpty,
-                    choiceNames.insert(choice.name).inserted
-                else { throw fault(field.number) }
-                lastChoice = choice.number
+        for (index, field) in fields.enumerated() {
+            guard field.isSound, Kind.follows(field, fields[..<index], keyFieldCount: keyFieldCount) else {
+                throw fault(field.number)
             }
-            last = field.number
+            guard names.insert(field.name).inserted else { throw fault(field.number) }
         }
-        for (index, field) in fields.prefix(keyFieldCount).enumerated() {
-            guard field.number == index + 1, field.constraints.contains(.required),
-                !field.constraints.contains(.personal), field.type != .list, field.type != .bytes
-            else { throw fault(field.number) }
+        var labels = Set<Int>()
+        for label in labelFields {
+            guard field(label) != nil, labels.insert(label).inserted else { throw fault(label) }
         }
-        for label in labelFields where field(label) == nil { throw fault(label) }
+    }
+
+    /// Whether the field's number is above those before it and, in the key, what a key needs.
+    fileprivate static func follows(_ field: Field, _ before: ArraySlice<Field>, keyFieldCount: Int) -> Bool {
+        guard field.number > before.last?.number ?? 0 else { return false }
+        guard before.count < keyFieldCount else { return true }
+        return field.number == before.count + 1 && field.constraints.contains(.required)
+            && !field.constraints.contains(.personal) && field.type != .list && field.type != .bytes
     }
 
     static func isName(_ text: String) -> Bool {
@@ -151,41 +171,83 @@ extension Kind {
         return writer.bytes
     }
 
-    /// - Throws: what the primitives throw; `badDeclaration` at the start of the declaration for the rest.
+    /// - Throws: what the primitives throw; `badDeclaration` for the rest, where the offending primitive begins, or the
+    ///   field where it does not go with those before it.
     public init(from reader: inout ByteReader) throws(FormatError) {
-        let start = reader.offset
-        let number = try reader.varint(atMost: Int(Int32.max))
-        let name = try reader.text()
-        let version = try reader.varint(atMost: Int(Int32.max))
-        let keyFieldCount = try reader.varint(atMost: Field.numberRange.upperBound)
+        let number = try reader.declared { Kind.numberRange.contains($0) }
+        let name = try reader.declaredName()
+        let version = try reader.declared { Kind.numberRange.contains($0) }
+        let keyFieldCount = try reader.declared { $0 >= 1 }
+        let countAt = reader.offset
+        let fieldCount = try reader.count(ofAtLeast: 1)
+        guard fieldCount >= keyFieldCount else { throw FormatError(.badDeclaration, at: countAt) }
         var fields: [Field] = []
-        for _ in 0..<(try reader.count(ofAtLeast: 4)) {
-            let fieldNumber = try reader.varint(atMost: Field.numberRange.upperBound)
-            let fieldName = try reader.text()
-            let typeAt = reader.offset
-            guard let type = FieldType(rawValue: try reader.u8()) else { throw FormatError(.outOfRange, at: typeAt) }
-            let constraints = try reader.varint(atMost: Int(FieldConstraints.all.rawValue))
-            var choices: [Field.Choice] = []
-            if type == .choice {
-                for _ in 0..<(try reader.count(ofAtLeast: 2)) {
-                    let choiceNumber = try reader.varint(atMost: Int(Int32.max))
-                    choices.append(Field.Choice(number: choiceNumber, name: try reader.text()))
-                }
+        var names = Set<String>()
+        for _ in 0..<fieldCount {
+            let start = reader.offset
+            let field = try Field(from: &reader)
+            guard Kind.follows(field, fields[...], keyFieldCount: keyFieldCount), names.insert(field.name).inserted else {
+                throw FormatError(.badDeclaration, at: start, field: field.number)
             }
-            fields.append(
-                Field(fieldNumber, fieldName, type, FieldConstraints(rawValue: UInt8(constraints)), choices: choices))
+            fields.append(field)
         }
         var labels: [Int] = []
         for _ in 0..<(try reader.count(ofAtLeast: 1)) {
-            labels.append(try reader.varint(atMost: Field.numberRange.upperBound))
+            labels.append(
+                try reader.declared { label in
+                    fields.contains { $0.number == label } && !labels.contains(label)
+                })
         }
-        do {
-            try self.init(
-                number: number, name: name, version: version, keyFieldCount: keyFieldCount, fields: fields,
-                labelFields: labels)
-        } catch {
-            throw FormatError(error.code, at: start, field: error.field)
+        try self.init(
+            number: number, name: name, version: version, keyFieldCount: keyFieldCount, fields: fields,
+            labelFields: labels)
+    }
+}
+
+extension Field {
+    fileprivate init(from reader: inout ByteReader) throws(FormatError) {
+        let number = try reader.declared { Field.numberRange.contains($0) }
+        let name = try reader.declaredName()
+        let typeAt = reader.offset
+        guard let type = FieldType(rawValue: try reader.u8()) else { throw FormatError(.badDeclaration, at: typeAt) }
+        let bits = try reader.declared { bits in
+            UInt8(exactly: bits).map { FieldConstraints(rawValue: $0).suit(type) } ?? false
         }
+        var choices: [Choice] = []
+        if type == .choice {
+            let countAt = reader.offset
+            let count = try reader.count(ofAtLeast: 1)
+            guard count >= 1 else { throw FormatError(.badDeclaration, at: countAt) }
+            for _ in 0..<count {
+                let start = reader.offset
+                // Its number is judged before its name is read, since the name may be cut.
+                let last = choices.last?.number ?? 0
+                let number = try reader.declared { Kind.numberRange.contains($0) && $0 > last }
+                let choice = Choice(number: number, name: try reader.text())
+                guard choice.follows(choices[...]) else { throw FormatError(.badDeclaration, at: start) }
+                choices.append(choice)
+            }
+        }
+        self.init(number, name, type, FieldConstraints(rawValue: UInt8(bits)), choices: choices)
+    }
+}
+
+extension ByteReader {
+    /// A varint that `holds`, else `badDeclaration` where it begins.
+    fileprivate mutating func declared(_ holds: (Int) -> Bool) throws(FormatError) -> Int {
+        let start = offset
+        guard let value = Int(exactly: try varint()), holds(value) else {
+            offset = start
+            throw FormatError(.badDeclaration, at: start)
+        }
+        return value
+    }
+
+    fileprivate mutating func declaredName() throws(FormatError) -> String {
+        let start = offset
+        let name = try text()
+        guard Kind.isName(name) else { throw FormatError(.badDeclaration, at: start) }
+        return name
     }
 }
 

@@ -73,7 +73,7 @@ public struct Record: Sendable {
     /// Reads a record, refusing everything that FORMAT.md sections 2 to 4 do not allow.
     ///
     /// - Parameter exempt: required fields that may be absent.
-    /// - Throws: the first fault, with its field and offset; a missing field stands at the end.
+    /// - Throws: the first fault, with its field and offset. Undeclared and missing fields come first, at the bitmap.
     public init(
         decoding bytes: UnsafeRawBufferPointer, _ kind: Kind, exempt: FieldSet = FieldSet()
     ) throws(FormatError) {
@@ -82,12 +82,17 @@ public struct Record: Sendable {
         var numbers: [Int] = []
         let bitmapByteCount = Int(try reader.u8())
         guard bitmapByteCount <= 32 else { throw FormatError(.outOfRange, at: 0) }
+        guard bitmapByteCount <= reader.remaining else { throw FormatError(.truncated, at: 0) }
         for (index, byte) in (try reader.slice(bitmapByteCount)).enumerated() {
-            if index == bitmapByteCount - 1 && byte == 0 { throw FormatError(.notCanonical, at: bitmapByteCount) }
+            if index == bitmapByteCount - 1 && byte == 0 { throw FormatError(.notCanonical, at: 0) }
             for bit in 0..<8 where byte & (1 << UInt8(bit)) != 0 { numbers.append(index * 8 + bit + 1) }
         }
         for number in numbers where kind.field(number) == nil {
-            throw FormatError(.unknownField, at: 1 + (number - 1) / 8, field: number)
+            throw FormatError(.unknownField, at: 0, field: number)
+        }
+        for field in kind.fields where field.constraints.contains(.required) && !numbers.contains(field.number) {
+            if exempt.contains(field.number) { continue }
+            throw FormatError(.missingField, at: 0, field: field.number)
         }
         self.init()
         for number in numbers {
@@ -102,10 +107,6 @@ public struct Record: Sendable {
             }
         }
         try reader.expectEnd()
-        for field in kind.fields where field.constraints.contains(.required) && self[field.number] == nil {
-            if exempt.contains(field.number) { continue }
-            throw FormatError(.missingField, at: bytes.count, field: field.number)
-        }
     }
 
     public init(decoding bytes: [UInt8], _ kind: Kind, exempt: FieldSet = FieldSet()) throws(FormatError) {

@@ -62,13 +62,16 @@ public final class RecordSchema: Sendable {
     ///
     /// - Parameter exempt: fields whose absence is forgiven (a key that the host will make; a merge, which has only
     ///   its key and what changes). Key fields are forgiven only when named.
-    /// - Throws: the first fault, with its field and offset. A missing field is reported at the record's end.
+    /// - Throws: the first fault, with its field and offset. Undeclared and missing fields come first, at the bitmap.
     public func scan(_ record: UnsafeRawBufferPointer, exempt: FieldSet = FieldSet()) throws(FormatError) -> Scan {
         guard record.count <= recordByteCountMax else { throw FormatError(.tooLarge, at: 0) }
         var reader = ByteReader(record)
         let present = try FieldSet(from: &reader)
         if let unknown = present.subtracting(declared).first {
-            throw FormatError(.unknownField, at: 1 + (unknown - 1) / 8, field: unknown)
+            throw FormatError(.unknownField, at: 0, field: unknown)
+        }
+        if let missing = required.subtracting(present).subtracting(exempt).first {
+            throw FormatError(.missingField, at: 0, field: missing)
         }
         let keyOffset = reader.offset
         var keyEnd = keyOffset
@@ -81,9 +84,6 @@ public final class RecordSchema: Sendable {
             if rule & 0x8000 != 0 { keyEnd = reader.offset }
         }
         try reader.expectEnd()
-        if let missing = required.subtracting(present).subtracting(exempt).first {
-            throw FormatError(.missingField, at: record.count, field: missing)
-        }
         return Scan(present: present, keyOffset: keyOffset, keyByteCount: keyEnd - keyOffset)
     }
 
@@ -134,13 +134,12 @@ public final class RecordSchema: Sendable {
         let constraints = FieldConstraints(rawValue: UInt8(truncatingIfNeeded: (rule >> 8) & 0x1F))
         switch FieldType(rawValue: UInt8(truncatingIfNeeded: rule)) {
         case .bool:
-            if try reader.u8() > 1 { throw FormatError(.notCanonical, at: start) }
+            if try reader.u8() > 1 { throw FormatError(.outOfRange, at: start) }
         case .number:
             let mantissa = try reader.svarint()
-            let exponentAt = reader.offset
             let exponent = try reader.svarint()
             guard mantissa == 0 ? exponent == 0 : mantissa % 10 != 0 else { throw FormatError(.notCanonical, at: start) }
-            guard exponent >= -400 && exponent <= 400 else { throw FormatError(.outOfRange, at: exponentAt) }
+            guard exponent >= -400 && exponent <= 400 else { throw FormatError(.outOfRange, at: start) }
         case .identifier:
             try checkIdentifier(&reader, start, constraints, isKey: rule & 0x8000 != 0)
         case .bytes:
@@ -175,7 +174,7 @@ public final class RecordSchema: Sendable {
         guard head > 1 else { throw FormatError(.notCanonical, at: start) }
         guard head >> 1 <= UInt64(reader.remaining) else { throw FormatError(.truncated, at: start) }
         let text = try reader.slice(Int(head >> 1))
-        if let bad = badTextOffset(text) { throw FormatError(.badText, at: reader.offset - text.count + bad) }
+        guard badTextOffset(text) == nil else { throw FormatError(.badText, at: start) }
         if Identifier.plainDecimal(text) != nil { throw FormatError(.notCanonical, at: start) }
         if isKey && !isNFC(text) { throw FormatError(.keyNotNormalised, at: start) }
     }

@@ -32,18 +32,17 @@ extension Value {
         switch field.type {
         case .bool:
             let byte = try reader.u8()
-            guard byte <= 1 else { throw FormatError(.notCanonical, at: start) }
+            guard byte <= 1 else { throw FormatError(.outOfRange, at: start) }
             self = .bool(byte == 1)
         case .int: self = .int(try reader.svarint())
         case .number:
             let mantissa = try reader.svarint()
-            let exponentAt = reader.offset
             let exponent = try reader.svarint()
             guard mantissa == 0 ? exponent == 0 : mantissa % 10 != 0 else {
                 throw FormatError(.notCanonical, at: start)
             }
             guard let small = Int(exactly: exponent), let number = Number(mantissa: mantissa, exponent: small) else {
-                throw FormatError(.outOfRange, at: exponentAt)
+                throw FormatError(.outOfRange, at: start)
             }
             self = .number(number)
         case .text: self = .text(try reader.text())
@@ -82,7 +81,7 @@ extension Value {
         guard head > 1 else { throw FormatError(.notCanonical, at: start) }
         guard head >> 1 <= UInt64(reader.remaining) else { throw FormatError(.truncated, at: start) }
         let text = try reader.slice(Int(head >> 1))
-        if let bad = badTextOffset(text) { throw FormatError(.badText, at: reader.offset - text.count + bad) }
+        guard badTextOffset(text) == nil else { throw FormatError(.badText, at: start) }
         let found = String(decoding: text, as: UTF8.self)
         guard Identifier.plainDecimal(found.utf8) == nil else { throw FormatError(.notCanonical, at: start) }
         return .text(found)

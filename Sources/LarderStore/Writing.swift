@@ -339,7 +339,7 @@ extension StoreCore {
         do throws(FormatError) {
             let present = try FieldSet(from: &reader)
             if let missing = schema.required.subtracting(present).first {
-                return FormatError(.missingField, at: record.count, field: missing)
+                return FormatError(.missingField, at: 0, field: missing)
             }
             return nil
         } catch { return error }
