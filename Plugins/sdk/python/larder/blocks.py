@@ -63,25 +63,25 @@ def encode_block(block: Block) -> bytes:
 def read_header(data: bytes, epoch: int, segment: int, offset: int) -> Tuple[Block, int, int]:
     """Header and commit table of the block at the start of `data`, its stored byte count, and where its payload begins.
 
-    `epoch`, `segment` and `offset` say where the block lies. Raises `DecodeError`: `truncated` where less than the
-    header with its commit table is there, `corrupt` at the field that is wrong.
+    `epoch`, `segment` and `offset` say where the block lies. Raises `DecodeError` (`corrupt`): at 0 where less than the
+    header with its commit table is there, else at the field that is wrong.
     """
     reader = Reader(data)
     if reader.left < HEADER_BYTES:
-        raise DecodeError("truncated", 0, "a block's header has 64 bytes")
+        raise DecodeError("corrupt", 0, "a block's header has 64 bytes")
 
     def check(holds: bool, at: int, reason: str) -> None:
         if not holds:
             raise DecodeError("corrupt", at, reason)
 
     check(reader.take(4) == MAGIC, 0, "no block begins here")
-    check(reader.u8() == 1, 4, "the format is not 1")
-    flags, count = reader.u8(), reader.u16()
+    form, flags, count = reader.u8(), reader.u8(), reader.u16()
     end = HEADER_BYTES + COMMIT_BYTES * count
     if len(data) < end:
-        raise DecodeError("truncated", 0, f"a commit table of {count} rows")
+        raise DecodeError("corrupt", 0, f"a commit table of {count} rows")
     stored_crc = int.from_bytes(data[60:64], "little")
     check(crc32c(data[HEADER_BYTES:end], crc32c(data[:60])) == stored_crc, 60, "the header's CRC does not match")
+    check(form == 1, 4, "the format is not 1")
     check(flags & ~7 == 0, 5, f"flags of {flags}")
     check(count >= 1, 6, "a block without commits")
     check(reader.u64() == epoch, 8, "the block is of another epoch")
@@ -92,6 +92,7 @@ def read_header(data: bytes, epoch: int, segment: int, offset: int) -> Tuple[Blo
     compressed = bool(flags & COMPRESSED)
     check(plain <= PLAIN_BYTES_MAX if compressed else plain == stored, 32, f"{plain} plain bytes")
     synced = reader.u32(), reader.u32()
+    check(synced <= (segment, offset), 40, "a synced position behind the block's own")
     check(reader.u64() == 0, 48, "reserved bytes are 0")
     payload_crc = reader.u32()
     check(compressed or payload_crc == 0, 56, "a payload CRC without compression")
@@ -100,7 +101,7 @@ def read_header(data: bytes, epoch: int, segment: int, offset: int) -> Tuple[Blo
     for row in range(count):
         at = reader.offset
         commit = Commit(reader.u64(), reader.i64(), reader.u32(), reader.u32())
-        check(not commits or commit.first_seq > commits[-1].first_seq, at, "the commits do not ascend")
+        check(commit.first_seq > (commits[-1].first_seq if commits else 0), at, "the commits ascend from seq 1")
         check(commit.entry_count >= 1, at + 16, "a commit without entries")
         commits.append(commit)
     check(sum(commit.entry_count for commit in commits) == entry_count, 36, "the entry counts do not add up")
@@ -116,10 +117,8 @@ def decode_block(data: bytes, epoch: int, segment: int, offset: int) -> Block:
     """
     block, stored, start = read_header(data, epoch, segment, offset)
     if len(data) < block.block_bytes:
-        raise DecodeError("truncated", start, f"a block of {block.block_bytes} bytes, {len(data)} are there")
+        raise DecodeError("corrupt", start, f"a block of {block.block_bytes} bytes, {len(data)} are there")
     block.payload = data[start:start + stored]
-    if any(data[start + stored:block.block_bytes]):
-        raise DecodeError("corrupt", start + stored, "padding that is not 0")
     if block.flags & COMPRESSED:
         if crc32c(block.payload) != int.from_bytes(data[56:60], "little"):
             raise DecodeError("corrupt", start, "the payload's CRC does not match")

@@ -50,7 +50,7 @@ class PartialDate:
     def __post_init__(self) -> None:
         wrong = problem(self.year, self.month, self.day)
         if wrong:
-            raise EncodeError("not_canonical", wrong)
+            raise EncodeError("bad_record", wrong)
 
     @classmethod
     def of(cls, value: Union["PartialDate", datetime.date, str]) -> "PartialDate":
@@ -138,5 +138,5 @@ def time_of(value: Union[int, datetime.datetime, str]) -> int:
     else:
         raise EncodeError("bad_record", f"a time is an int, a datetime or a str, not {type(value).__name__}")
     if not TIME_MIN <= ms <= TIME_MAX:
-        raise EncodeError("not_canonical", f"the time {ms} is not in the years -9999 ... 9999")
+        raise EncodeError("bad_record", f"the time {ms} is not in the years -9999 ... 9999")
     return ms

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
-from typing import Tuple, Union
+from typing import Optional, Tuple, Union
 
 from .errors import EncodeError
 from .varint import I64_MAX, I64_MIN
@@ -23,16 +23,16 @@ def parts_of(value: Number) -> Tuple[int, int]:
         raise EncodeError("bad_record", f"a number is an int, a float or a Decimal, not {type(value).__name__}")
     if isinstance(value, int):
         if abs(value).bit_length() > 1400:  # above 10^419: no mantissa of 64 bits reaches it
-            raise EncodeError("not_canonical", "the number is too large")
+            raise EncodeError("bad_record", "the number is too large")
         mantissa, exponent = value, 0
     else:
         if isinstance(value, float):
             if not math.isfinite(value):
-                raise EncodeError("not_canonical", f"{value} has no encoding")
+                raise EncodeError("bad_record", f"{value} has no encoding")
             value = Decimal(repr(value))
         sign, digits, exp = value.as_tuple()
         if not isinstance(exp, int):
-            raise EncodeError("not_canonical", f"{value} has no encoding")
+            raise EncodeError("bad_record", f"{value} has no encoding")
         mantissa, exponent = int("".join(map(str, digits)) or "0"), exp
         if sign:
             mantissa = -mantissa
@@ -42,19 +42,19 @@ def parts_of(value: Number) -> Tuple[int, int]:
         mantissa //= 10
         exponent += 1
     if not I64_MIN <= mantissa <= I64_MAX or not EXPONENT_MIN <= exponent <= EXPONENT_MAX:
-        raise EncodeError("not_canonical", f"{value} does not fit a 64-bit mantissa and an exponent of 400")
+        raise EncodeError("bad_record", f"{value} does not fit a 64-bit mantissa and an exponent of 400")
     return mantissa, exponent
 
 
-def number_problem(mantissa: int, exponent: int) -> str:
-    """What is wrong with a stored number; empty when it is in its one form."""
+def number_problem(mantissa: int, exponent: int) -> Optional[Tuple[str, str]]:
+    """What is wrong with a stored number: error name and reason. None when it is in its one form."""
     if mantissa == 0:
-        return "zero has the exponent 0" if exponent else ""
+        return ("not_canonical", "zero has the exponent 0") if exponent else None
     if mantissa % 10 == 0:
-        return "a mantissa that is a multiple of 10"
+        return "not_canonical", "a mantissa that is a multiple of 10"
     if not EXPONENT_MIN <= exponent <= EXPONENT_MAX:
-        return f"the exponent {exponent} is not in -400 ... 400"
-    return ""
+        return "out_of_range", f"the exponent {exponent} is not in -400 ... 400"
+    return None
 
 
 def exact(mantissa: int, exponent: int) -> Decimal:

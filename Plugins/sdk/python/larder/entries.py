@@ -6,10 +6,10 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 from .codec import Reader, Writer
 from .crc32c import crc32c
-from .errors import DecodeError
-from .kinds import Kind
+from .errors import DecodeError, named_in
+from .kinds import NUMBER_MAX, Kind
 from .records import bitmap_of, read_bitmap
-from .varint import U64_MAX, read_varint
+from .varint import I64_MAX, I64_MIN, U64_MAX, read_varint
 
 CREATED, UPDATED, DELETED, KIND, ORIGIN, IMPORT_BEGAN, IMPORT_ENDED, TOKEN, RECOVERED = 1, 2, 3, 16, 17, 18, 19, 20, 21
 
@@ -36,29 +36,33 @@ class Frame(NamedTuple):
 def read_frame(data: bytes, offset: int, limit: int, first_seq: int, verify: bool = True) -> Frame:
     """Framing of the entry at `offset`, which may take the bytes up to `limit`.
 
-    With `verify` its CRC is checked. Raises `DecodeError` at the entry's start: `truncated`, `corrupt`.
+    With `verify` its CRC is checked. Raises `DecodeError` (`corrupt`, `not_canonical`), at the entry's start but for the
+    seq difference.
     """
-    if offset >= limit:
-        raise DecodeError("truncated", offset, "an entry is needed")
-    length, at = read_varint(data, offset)
-    end = at + length
-    if length < 6 or length > ENTRY_BYTES_MAX:
-        raise DecodeError("corrupt", offset, f"an entry of {length} bytes")
-    if end > limit:
-        raise DecodeError("truncated", offset, f"an entry of {length} bytes, {limit - at} are left")
-    kind = data[at]
-    difference = data[at + 1]
-    body = at + 2
-    if difference >= 0x80:
-        difference, body = read_varint(data[:end - 4], at + 1)
-    seq = first_seq + difference
-    if seq > U64_MAX:
-        raise DecodeError("corrupt", offset, "a seq above 64 bits")
-    if verify:
-        stored = int.from_bytes(data[end - 4:end], "little")
-        if entry_crc(seq, data[offset:end - 4]) != stored:
-            raise DecodeError("corrupt", offset, "the entry's CRC does not match")
-    return Frame(kind, seq, offset, body, end)
+    try:
+        if offset >= limit:
+            raise DecodeError("truncated", offset, "an entry is needed")
+        length, at = read_varint(data, offset)
+        end = at + length
+        if length < 6 or length > ENTRY_BYTES_MAX:
+            raise DecodeError("corrupt", offset, f"an entry of {length} bytes")
+        if end > limit:
+            raise DecodeError("truncated", offset, f"an entry of {length} bytes, {limit - at} are left")
+        kind = data[at]
+        difference = data[at + 1]
+        body = at + 2
+        if difference >= 0x80:
+            difference, body = read_varint(data[:end - 4], at + 1)
+        seq = first_seq + difference
+        if not 1 <= seq <= U64_MAX:
+            raise DecodeError("corrupt", offset, f"a seq of {seq}")
+        if verify:
+            stored = int.from_bytes(data[end - 4:end], "little")
+            if entry_crc(seq, data[offset:end - 4]) != stored:
+                raise DecodeError("corrupt", offset, "the entry's CRC does not match")
+        return Frame(kind, seq, offset, body, end)
+    except DecodeError as error:
+        raise named_in(error, "corrupt")
 
 
 def entry_crc(seq: int, data: bytes) -> int:
@@ -75,7 +79,7 @@ def frame_entry(kind: int, seq: int, first_seq: int, body: bytes) -> bytes:
 
 def read_changes(data: bytes, offset: int) -> Tuple[List[int], int]:
     """The numbers of an updated entry's changed fields."""
-    return read_bitmap(data, offset, "corrupt")
+    return read_bitmap(data, offset)
 
 
 def decode_entry(data: bytes, first_seq: int, time: int = 0, verify: bool = True) -> Dict[str, Any]:
@@ -90,20 +94,27 @@ def decode_entry(data: bytes, first_seq: int, time: int = 0, verify: bool = True
 
 
 def decode_body(frame: Frame, data: bytes, time: int = 0) -> Dict[str, Any]:
-    """The fields of a framed entry."""
+    """The fields of a framed entry. Raises `DecodeError` (`corrupt`, `not_canonical`, `bad_text`)."""
+    try:
+        return _read_body(frame, data, time)
+    except DecodeError as error:
+        raise named_in(error, "corrupt", "bad_message")
+
+
+def _read_body(frame: Frame, data: bytes, time: int) -> Dict[str, Any]:
     reader = Reader(data[:frame.end - 4], frame.body)
     entry: Dict[str, Any] = {"type": ENTRY_NAMES.get(frame.type, frame.type), "seq": frame.seq}
     seq = frame.seq
     if frame.type == CREATED:
-        entry.update(kind=reader.varint(), origin=reader.varint(), first_seq=seq, saved_at=time, record=reader.rest())
+        entry.update(kind=_kind(reader), origin=reader.varint(), first_seq=seq, saved_at=time, record=reader.rest())
     elif frame.type == UPDATED:
-        entry.update(flags=_flags(reader, 1), kind=reader.varint(), origin=reader.varint(),
-                     first_seq=seq - _difference(reader, seq), saved_at=time + reader.svarint())
+        entry.update(flags=_flags(reader, 1), kind=_kind(reader), origin=reader.varint(),
+                     first_seq=seq - _difference(reader, seq), saved_at=_saved_at(reader, time))
         entry["previous_seq"] = _previous(reader, seq)
         entry["changed"], reader.offset = read_changes(reader.data, reader.offset)
         entry["record"] = reader.rest()
     elif frame.type == DELETED:
-        entry.update(flags=_flags(reader, 0), kind=reader.varint(), origin=reader.varint(),
+        entry.update(flags=_flags(reader, 0), kind=_kind(reader), origin=reader.varint(),
                      first_seq=seq - _difference(reader, seq))
         entry.update(previous_seq=_previous(reader, seq), key=reader.rest())
     elif frame.type == KIND:
@@ -139,10 +150,26 @@ def _flags(reader: Reader, mask: int) -> int:
     return flags
 
 
+def _kind(reader: Reader) -> int:
+    at = reader.offset
+    number = reader.varint()
+    if not 1 <= number <= NUMBER_MAX:
+        raise DecodeError("corrupt", at, f"the kind {number}")
+    return number
+
+
+def _saved_at(reader: Reader, time: int) -> int:
+    at = reader.offset
+    saved_at = time + reader.svarint()
+    if not I64_MIN <= saved_at <= I64_MAX:
+        raise DecodeError("corrupt", at, "a first saved time beyond 64 bits")
+    return saved_at
+
+
 def _difference(reader: Reader, seq: int) -> int:
     at = reader.offset
     difference = reader.varint()
-    if difference and difference >= seq:
+    if difference >= seq:
         raise DecodeError("corrupt", at, "a difference that leads below seq 1")
     return difference
 
@@ -199,13 +226,16 @@ class Run(NamedTuple):
 
 
 def read_runs(data: bytes, offset: int) -> Iterator[Run]:
-    """The runs of an EVENTS body from `offset` to its end. Raises `DecodeError` (`truncated`, `bad_message`)."""
+    """The runs of an EVENTS body from `offset` to its end. Raises `DecodeError` (`bad_message`)."""
     reader = Reader(data, offset)
     while reader.left:
         start = reader.offset
-        first_seq, time, count = reader.u64(), reader.i64(), reader.u32()
-        if count > reader.left:
-            raise DecodeError("truncated", start + 16, f"a run of {count} bytes, {reader.left} are left")
+        try:
+            first_seq, time, count = reader.u64(), reader.i64(), reader.u32()
+        except DecodeError as error:
+            raise named_in(error, "bad_message")
+        if not 0 < count <= reader.left:
+            raise DecodeError("bad_message", start + 16, f"a run of {count} bytes, {reader.left} are left")
         yield Run(first_seq, time, reader.offset, reader.offset + count)
         reader.offset += count
 

@@ -22,8 +22,9 @@ ERROR_NUMBERS: Dict[str, int] = {name: number for number, name in ERROR_NAMES.it
 class DecodeError(ValueError):
     """Bytes that are not the encoding of anything.
 
-    `name` is an error's name from SPEC.md section 6, or `truncated`. `offset` is where the offending primitive or value
-    begins. `field` is the number of the record's field, 0 where there is none.
+    `name` is an error's name from SPEC.md section 6; of a primitive or value alone also `truncated`, `trailing` or
+    `out_of_range`. `offset` is where the offending primitive or value begins. `field` is the number of the record's
+    field, 0 where there is none.
     """
 
     def __init__(self, name: str, offset: int, reason: str, field: int = 0) -> None:
@@ -36,6 +37,18 @@ class DecodeError(ValueError):
     def __str__(self) -> str:
         where = f"field {self.field}, " if self.field else ""
         return f"{self.name} at {where}offset {self.offset}: {self.reason}"
+
+
+#: Names of what is wrong with a primitive or value alone. What holds it has a name of its own for them.
+_ALONE = ("truncated", "trailing", "out_of_range")
+
+
+def named_in(error: DecodeError, name: str, *more: str) -> DecodeError:
+    """The error as the record, key, message, entry or block names it: `name` in place of what has none there."""
+    if error.name in _ALONE or error.name in more:
+        error.name = name
+        error.args = (name, error.offset, error.reason, error.field)
+    return error
 
 
 class EncodeError(ValueError):

@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Callable, Dict, Mapping, Sequence, Tuple, Union
 
 from .decimals import number_text, parts_of
-from .errors import DecodeError, EncodeError
+from .errors import DecodeError, EncodeError, named_in
 from .kinds import Field, Kind
 from .records import field_check, put_field, read_bitmap
 from .values import BOOL, INT, NUMBER, UUID, from_json, read_number_exact, to_json
@@ -57,7 +57,10 @@ def read_key(kind: Kind, data: bytes, offset: int, exact: bool = False) -> Tuple
 
 def decode_key(kind: Kind, data: bytes, *, exact: bool = False) -> Dict[str, Any]:
     """The key's values by field name. Raises `DecodeError`; bytes left over are `bad_key`."""
-    values, end = read_key(kind, data, 0, exact)
+    try:
+        values, end = read_key(kind, data, 0, exact)
+    except DecodeError as error:
+        raise named_in(error, "bad_key")
     if end != len(data):
         raise DecodeError("bad_key", end, f"{len(data) - end} bytes are left over")
     return values
@@ -65,8 +68,11 @@ def decode_key(kind: Kind, data: bytes, *, exact: bool = False) -> Dict[str, Any
 
 def key_of_record(kind: Kind, record: bytes) -> bytes:
     """The key bytes of a record's bytes: those right behind the bitmap."""
-    _, start = read_bitmap(record, 0)
-    _, end = read_key(kind, record, start)
+    try:
+        _, start = read_bitmap(record, 0)
+        _, end = read_key(kind, record, start)
+    except DecodeError as error:
+        raise named_in(error, "bad_record")
     return record[start:end]
 
 

@@ -7,13 +7,16 @@ from dataclasses import dataclass, field as dataclass_field
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from .codec import Reader, Writer
-from .errors import DecodeError, EncodeError
+from .errors import DecodeError, EncodeError, named_in
 from .values import (BYTES, CHOICE, IDENTIFIER, INT, LIST, READERS, TEXT, TYPE_NAMES, TYPE_NUMBERS, WRITERS, Read, Write,
                      choice_reader, choice_writer)
+from .varint import U64_MAX
 
 REQUIRED, NOT_BLANK, NOT_ZERO, INDEXED, PERSONAL = 1, 2, 4, 8, 16
 _CONSTRAINTS = (("required", REQUIRED), ("not_blank", NOT_BLANK), ("not_zero", NOT_ZERO), ("indexed", INDEXED),
                 ("personal", PERSONAL))
+#: The largest number of a kind, of its version, and of a choice's value.
+NUMBER_MAX = (1 << 31) - 1
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}\Z")
 
 #: What counts as white space where a text must not be blank.
@@ -101,8 +104,8 @@ class Kind:
         return hash((self.number, self.version))
 
     def _problem(self) -> str:
-        if self.number < 1 or self.version < 1:
-            return "number and version are 1 and up"
+        if not 1 <= self.number <= NUMBER_MAX or not 1 <= self.version <= NUMBER_MAX:
+            return f"number and version are 1 ... {NUMBER_MAX}"
         if not _NAME.match(self.name):
             return f"{self.name!r} is not a name"
         if self.key_count < 1 or len(self.fields) < self.key_count:
@@ -134,10 +137,17 @@ class Kind:
     @classmethod
     def read(cls, reader: Reader) -> "Kind":
         """Reads a declaration where the reader is. Every rule is checked where the offending value begins."""
-        number = _at_least(reader, 1, "a kind's number")
+        try:
+            return cls._read(reader)
+        except DecodeError as error:
+            raise named_in(error, "bad_message")
+
+    @classmethod
+    def _read(cls, reader: Reader) -> "Kind":
+        number = _number(reader, "a kind's number")
         name = _name(reader)
-        version = _at_least(reader, 1, "a version")
-        key_count = _at_least(reader, 1, "a key field count")
+        version = _number(reader, "a version")
+        key_count = _number(reader, "a key field count", U64_MAX)
         at = reader.offset
         count = reader.count()
         if count < key_count:
@@ -233,17 +243,19 @@ def field_problem(item: Field, last: int) -> str:
         return f"constraints of {item.constraints}"
     if item.not_blank and item.type != TEXT or item.not_zero and item.type not in (INT, IDENTIFIER):
         return "not blank is for texts, not zero for identifiers and ints"
-    if item.type == CHOICE and (not item.values or min(item.values) < 1
-                                or len(set(item.values.values())) != len(item.values)):
-        return "a choice has values of 1 and up, each with its own name"
+    if (item.type == CHOICE) != bool(item.values):
+        return "a choice has values, no other type has"
+    if item.values and not (1 <= min(item.values) and max(item.values) <= NUMBER_MAX and all(item.values.values())
+                            and len(set(item.values.values())) == len(item.values)):
+        return f"the values of a choice are 1 ... {NUMBER_MAX}, each with a name of its own"
     return ""
 
 
-def _at_least(reader: Reader, least: int, what: str) -> int:
+def _number(reader: Reader, what: str, most: int = NUMBER_MAX) -> int:
     at = reader.offset
     value = reader.varint()
-    if value < least:
-        raise DecodeError("bad_message", at, f"{what} is {least} and up")
+    if not 1 <= value <= most:
+        raise DecodeError("bad_message", at, f"{what} is 1 ... {most}")
     return value
 
 
@@ -256,7 +268,7 @@ def _name(reader: Reader) -> str:
 
 
 def _read_field(reader: Reader) -> Field:
-    number = reader.varint()
+    number = _number(reader, "a field's number", 256)
     name = _name(reader)
     at = reader.offset
     type_number = reader.u8()
@@ -264,7 +276,7 @@ def _read_field(reader: Reader) -> Field:
         raise DecodeError("bad_message", at, f"there is no type {type_number}")
     at = reader.offset
     constraints = reader.varint()
-    probe = field_problem(Field(1, name, type_number, constraints, {1: "x"}), 0)
+    probe = field_problem(Field(1, name, type_number, constraints, {1: "x"} if type_number == CHOICE else {}), 0)
     if probe:
         raise DecodeError("bad_message", at, probe)
     values: Dict[int, str] = {}
@@ -276,9 +288,12 @@ def _read_field(reader: Reader) -> Field:
         last = 0
         for _ in range(count):
             at = reader.offset
-            value = reader.varint()
+            value = _number(reader, "a choice's value")
             if value <= last:
-                raise DecodeError("bad_message", at, f"the value {value} after {last}: they ascend from 1")
-            values[value] = reader.text()
+                raise DecodeError("bad_message", at, f"the value {value} after {last}: they ascend")
+            text = reader.text()
+            if not text or text in values.values():
+                raise DecodeError("bad_message", at, f"the name of the value {value} is empty or taken")
+            values[value] = text
             last = value
     return Field(number, name, type_number, constraints, values)

@@ -6,7 +6,7 @@ from typing import Any, Dict, Mapping, Optional
 
 from .codec import Reader, Writer
 from .entries import ENDED_COUNTS, WRITTEN_COUNTS, read_runs
-from .errors import DecodeError, EncodeError
+from .errors import DecodeError, EncodeError, named_in
 from .layouts import (BYTES, EMPTY_BYTES, EMPTY_TEXT, SVARINT, TEXT, U32, U64, U8, VARINT, ZERO, Declaration,
                       ListOf, Rest, Struct, When, among, counts, flags, sized, within)
 
@@ -42,7 +42,10 @@ class Message:
     def decode(self, data: bytes) -> Dict[str, Any]:
         """The body's fields, consumed to its last byte. Raises `DecodeError`."""
         reader = Reader(data)
-        fields = self.body.get(reader)
+        try:
+            fields = self.body.get(reader)
+        except DecodeError as error:
+            raise named_in(error, "bad_message")
         reader.finish("bad_message")
         return fields
 

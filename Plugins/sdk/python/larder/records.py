@@ -7,7 +7,7 @@ import unicodedata
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from .decimals import number_text, parts_of
-from .errors import DecodeError, EncodeError
+from .errors import DecodeError, EncodeError, named_in
 from .kinds import Field, Kind, is_blank
 from .values import IDENTIFIER, NUMBER, TEXT, UUID, Read, from_json, read_number_exact, to_json
 
@@ -65,13 +65,13 @@ def bitmap_of(numbers: List[int]) -> bytes:
     return bytes(out)
 
 
-def read_bitmap(data: bytes, offset: int, name: str = "bad_record") -> Tuple[List[int], int]:
+def read_bitmap(data: bytes, offset: int) -> Tuple[List[int], int]:
     """The field numbers of a bitmap and the offset behind it; its errors are at its byte count."""
     if offset >= len(data):
         raise DecodeError("truncated", offset, "a bitmap is needed")
     count = data[offset]
     if count > 32:
-        raise DecodeError(name, offset, f"a bitmap of {count} bytes, 32 are allowed")
+        raise DecodeError("out_of_range", offset, f"a bitmap of {count} bytes, 32 are allowed")
     end = offset + 1 + count
     if end > len(data):
         raise DecodeError("truncated", offset, f"a bitmap of {count} bytes, {len(data) - offset - 1} are left")
@@ -122,7 +122,10 @@ def decode_record(kind: Kind, data: bytes, *, exact: bool = False, relax: str = 
     if len(data) > RECORD_BYTES_MAX:
         raise DecodeError("record_too_large", 0, f"{len(data)} bytes, {RECORD_BYTES_MAX} are allowed")
     head = data[:1 + data[0]] if data else b""
-    plan = _plan(kind, head, exact, relax)
+    try:
+        plan = _plan(kind, head, exact, relax)
+    except DecodeError as error:
+        raise named_in(error, "bad_record")
     at = len(head)
     record: Dict[str, Any] = {}
     start = at
@@ -137,7 +140,7 @@ def decode_record(kind: Kind, data: bytes, *, exact: bool = False, relax: str = 
             record[name] = value
     except DecodeError as error:
         error.field = kind.by_name[plan.steps[len(record)][0]].number
-        raise
+        raise named_in(error, "bad_record")
     if at != len(data):
         raise DecodeError("bad_record", at, f"{len(data) - at} bytes are left over")
     return record

@@ -90,7 +90,7 @@ class Session:
     def _take(self, frame: RawFrame, replies: List[Reply]) -> None:
         if frame.type == _EVENTS:
             if len(frame.body) < 16:
-                raise DecodeError("truncated", 0, "EVENTS without its span")
+                raise DecodeError("bad_message", 0, "EVENTS without its span")
             self._subscription(frame.id).push("EVENTS", frame.body, {})
             return
         message = BY_NUMBER.get(frame.type)

@@ -40,7 +40,7 @@ def read_bool(data: bytes, offset: int) -> Tuple[bool, int]:
     if offset >= len(data):
         raise DecodeError("truncated", offset, "a bool is needed")
     if data[offset] > 1:
-        raise DecodeError("not_canonical", offset, f"a bool of {data[offset]}")
+        raise DecodeError("out_of_range", offset, f"a bool of {data[offset]}")
     return data[offset] == 1, offset + 1
 
 
@@ -50,7 +50,7 @@ def read_number_parts(data: bytes, offset: int) -> Tuple[int, int, int]:
     exponent, end = read_svarint(data, end)
     wrong = number_problem(mantissa, exponent)
     if wrong:
-        raise DecodeError("not_canonical", offset, wrong)
+        raise DecodeError(wrong[0], offset, wrong[1])
     return mantissa, exponent, end
 
 
@@ -85,13 +85,13 @@ def read_date(data: bytes, offset: int) -> Tuple[PartialDate, int]:
     try:
         return PartialDate.unpack(packed), end
     except EncodeError as error:
-        raise DecodeError("not_canonical", offset, error.reason) from None
+        raise DecodeError("out_of_range", offset, error.reason) from None
 
 
 def read_time(data: bytes, offset: int) -> Tuple[int, int]:
     value, end = read_svarint(data, offset)
     if not TIME_MIN <= value <= TIME_MAX:
-        raise DecodeError("not_canonical", offset, f"the time {value} is not in the years -9999 ... 9999")
+        raise DecodeError("out_of_range", offset, f"the time {value} is not in the years -9999 ... 9999")
     return value, end
 
 

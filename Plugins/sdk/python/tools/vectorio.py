@@ -52,7 +52,7 @@ def shown(value: Any) -> Any:
 def decode_primitive(vector: Mapping[str, Any], data: bytes) -> Any:
     reader = Reader(data)
     value = getattr(reader, vector["type"])()
-    reader.finish("bad_message")
+    reader.finish("trailing")
     return shown(value)
 
 
@@ -75,7 +75,7 @@ def decode_value(vector: Mapping[str, Any], data: bytes) -> Any:
         value, end = read(data, 0)
         value = values.to_json(number, value)
     if end != len(data):
-        raise DecodeError("bad_record", end, "bytes are left over")
+        raise DecodeError("trailing", end, "bytes are left over")
     return value
 
 

@@ -76,37 +76,45 @@ def entry_vectors() -> Dict[str, Any]:
     changed = bytes.fromhex(created)
     flipped = changed[:10] + bytes([changed[10] ^ 1]) + changed[11:]
     invalid = [
-        err("nothing", "", 0, "truncated"), err("a cut length", "80", 0, "truncated"),
+        err("nothing", ""), err("a cut length", "80"),
         err("a length that is not the shortest", "a100" + created[2:], 0, "not_canonical"),
-        err("cut in its body", created[:40], 0, "truncated"), err("cut in its CRC", created[:-2], 0, "truncated"),
-        err("a length one too large", "22" + created[2:], 0, "truncated"),
+        err("cut in its body", created[:40]), err("cut in its CRC", created[:-2]),
+        err("a length one too large", "22" + created[2:]),
         err("a length one too small", "20" + created[2:]), err("a length of 5", "05" + created[2:12]),
         err("a length of 0", "00" + "00" * 8),
         err("a length above 1 MiB + 64 KiB", (varint(1_114_113) + b"\x01").hex()),
         err("a flipped bit in its record", flipped.hex()), err("a flipped bit in its CRC", created[:-2] + "%02x" % (
             changed[-1] ^ 0x80)), err("read as of another seq", created, first_seq=8),
         err("a seq difference that is not the shortest", raw("01" "8000" "0102", 9, 7), 2, "not_canonical"),
-        err("a seq difference that reaches into the CRC", raw("01" "80", 6, 7), 2, "truncated"),
+        err("a seq difference that reaches into the CRC", raw("01" "80", 6, 7), 2),
         err("a seq above 64 bits", raw("01" "01" "0102", 8, 0), 0, first_seq=2**64 - 1),
+        err("a seq of 0", raw("01" "00" "0102", 8, 0), first_seq=0),
         err("a byte behind the entry", created + "00", 34),
-        framed("created without an origin", 1, "01", 4, "truncated"),
+        framed("created without an origin", 1, "01", 4),
+        framed("created of the kind 0", 1, "00 02" + MATRIX_HEX, 3),
+        framed("created of the kind 2^31", 1, "8080808008 02" + MATRIX_HEX, 3),
         framed("updated with an unknown flag", 2, "02 01 02 00 00 00 00" + MATRIX_HEX, 3),
         framed("updated with a first seq below 0", 2, "00 01 02 08 00 00 00" + MATRIX_HEX, 6),
+        framed("updated with a first seq of 0", 2, "00 01 02 07 00 00 00" + MATRIX_HEX, 6),
+        framed("updated with a saved time beyond 64 bits", 2, "00 01 02 00 fe" + "ff" * 8 + "01 00 00" + MATRIX_HEX, 7),
+        framed("updated with a previous seq of 0", 2, "00 01 02 00 00 07 00" + MATRIX_HEX, 8),
         framed("updated with a previous seq below 0", 2, "00 01 02 00 00 08 00" + MATRIX_HEX, 8),
         framed("updated with changed fields whose last byte is 0", 2, "00 01 02 00 00 00 020100" + MATRIX_HEX, 9,
                "not_canonical"),
         framed("updated with changed fields of 33 bytes", 2, "00 01 02 00 00 00 21" + "01" * 33, 9),
-        framed("updated with changed fields that are cut", 2, "00 01 02 00 00 00 0201", 9, "truncated"),
+        framed("updated with changed fields that are cut", 2, "00 01 02 00 00 00 0201", 9),
         framed("deleted with a flag", 3, "01 01 02 00 00" + KEY_HEX, 3),
-        framed("kind that does not parse", 16, "00 016b 01 01 01 01 0161 04 01 00", 3, "bad_message"),
-        framed("origin without token", 17, "01 0141", 6, "truncated"),
+        framed("deleted with a first seq of 0", 3, "00 01 02 07 00" + KEY_HEX, 6),
+        framed("deleted with a previous seq of 0", 3, "00 01 02 00 07" + KEY_HEX, 7),
+        framed("kind that does not parse", 16, "00 016b 01 01 01 01 0161 04 01 00", 3),
+        framed("origin without token", 17, "01 0141", 6),
         framed("origin with a byte behind it", 17, "01 0141 00 00", 7),
         framed("import_began with a source that is not UTF-8", 18, "02 01ff", 4, "bad_text"),
         framed("import_ended with the outcome 0", 19, "02 00" + "00" * 8, 4),
         framed("import_ended with the outcome 4", 19, "02 04" + "00" * 8, 4),
-        framed("import_ended with seven counts", 19, "02 01" + "00" * 7, 12, "truncated"),
+        framed("import_ended with seven counts", 19, "02 01" + "00" * 7, 12),
         framed("token with nine counts", 20, "02 01" + "00" * 9, 13),
-        framed("recovered without an end", 21, "05", 4, "truncated"),
+        framed("recovered without an end", 21, "05", 4),
     ]
     return {"about": "Entries, FORMAT.md section 8: each with its commit's first seq and time, and nothing behind it.",
             "valid": valid, "invalid": invalid}
@@ -158,6 +166,7 @@ def patched(made: Block, at: int, width: int, value: int, again: bool = True) ->
 def block_vectors() -> Dict[str, Any]:
     one, other = _created(7, 7) + _created(9, 7), _created(10, 10)
     two = _simple(commits=[Commit(7, TIME, 2, len(one)), Commit(10, TIME - 1, 1, len(other))], payload=one + other)
+    first = _created(1, 1)
     filler = 4096 - 64 - 24 - 8  # type, difference and a length of two bytes, a CRC
     full = frame_entry(200, 7, 7, b"\x55" * filler)
     packed = bytes.fromhex("28b52ffd0400") + b"\x01\x00\x00" + bytes(4)
@@ -169,8 +178,12 @@ def block_vectors() -> Dict[str, Any]:
         block("last of a run", _simple(flags=CONTINUED, offset=8192)),
         block("later in the log, with a synced position", _simple(segment=3, offset=4096, synced_segment=2,
                                                                   synced_offset=12_288)),
+        block("that names itself as the synced position", _simple(offset=4096, synced_segment=1, synced_offset=4096)),
         block("with more padding than it needs", _simple(block_bytes=8192)),
         block("a compressed payload, which is not looked into", compressed),
+        block("a compressed payload of 64 KiB", _simple(flags=COMPRESSED, payload=packed, plain_bytes=65_536,
+                                                        commits=[Commit(7, TIME, 2, 65_536)])),
+        block("the first seq", _simple(commits=[Commit(1, TIME, 1, len(first))], payload=first)),
     ]
     exact = block("a payload that ends at the block's end", _simple(
         commits=[Commit(7, TIME, 1, len(full))], payload=full))
@@ -195,10 +208,11 @@ def block_vectors() -> Dict[str, Any]:
     two_bytes[60:64] = crc32c(bytes(two_bytes[64:112]), crc32c(bytes(two_bytes[:60]))).to_bytes(4, "little")
     twice = _created(7, 7) + _created(7, 7)
     invalid: List[Vector] = [
-        err("a cut header", whole[:63], 0, "truncated"), err("a cut commit table", whole[:80], 0, "truncated"),
-        err("a cut payload", whole[:4095], 88, "truncated"),
+        err("a cut header", whole[:63], 0), err("a cut commit table", whole[:80], 0),
+        err("a cut payload", whole[:4095], 88),
         err("another magic", replaced(whole, 0, b"LRDX"), 0), err("format 2", patched(_simple(), 4, 1, 2), 4),
         err("all zeros", bytes(4096), 0),
+        err("format 2 and a wrong header CRC", patched(_simple(), 4, 1, 2, again=False), 60),
         err("a wrong header CRC", replaced(whole, 60, bytes([whole[60] ^ 1])), 60),
         err("a flipped bit in the commit table", replaced(whole, 72, bytes([whole[72] ^ 1])), 60),
         err("an unknown flag", patched(_simple(), 5, 1, 8), 5),
@@ -213,19 +227,21 @@ def block_vectors() -> Dict[str, Any]:
         err("compressed plain bytes above 64 KiB", encode_block(_simple(
             flags=COMPRESSED, payload=packed, plain_bytes=65_537, commits=[Commit(7, TIME, 2, 65_537)])), 32),
         err("an entry count that is not the sum", patched(_simple(), 36, 4, 3), 36),
+        err("a synced offset behind its own", patched(_simple(segment=1, synced_segment=1), 44, 4, 4096), 40),
+        err("a synced segment behind its own", patched(_simple(), 40, 4, 2), 40),
         err("reserved bytes that are not 0", patched(_simple(), 48, 8, 1), 48),
         err("a payload CRC without compression", patched(_simple(), 56, 4, 1), 56),
         err("a wrong payload CRC", patched(compressed, 56, 4, 1), 88),
+        err("a commit that begins with seq 0", patched(_simple(), 64, 8, 0), 64),
         err("a commit without entries", patched(_simple(), 64 + 16, 4, 0), 80),
         err("commits' bytes that do not add up", patched(_simple(), 64 + 20, 4, 1), 32),
         err("commits that do not ascend", bytes(two_bytes), 88),
-        err("padding that is not 0", whole[:-1] + b"\x01", 88 + len(one)),
         err("a flipped bit in an entry", replaced(whole, 100, bytes([whole[100] ^ 1])), 88),
         err("a seq twice", encode_block(_simple(payload=twice)), 88 + len(twice) // 2),
         err("a commit with more bytes than its entries", encode_block(_simple(
             commits=[Commit(7, TIME, 1, len(one))])), 88 + len(one) // 2),
         err("a commit with more entries than its bytes", encode_block(_simple(
-            commits=[Commit(7, TIME, 3, len(one))])), 88 + len(one), "truncated"),
+            commits=[Commit(7, TIME, 3, len(one))])), 88 + len(one)),
     ]
     return {"about": "Blocks, FORMAT.md section 7: `hex` and then so many `zeros`. They are read as the block of `epoch` "
                      "that lies in `segment` at `at`.",

@@ -85,7 +85,7 @@ def primitives() -> Dict[str, Any]:
         bad("u8 of nothing", "", "truncated", 0, type="u8"), bad("u16 cut", "02", "truncated", 0, type="u16"),
         bad("u32 cut", "040302", "truncated", 0, type="u32"), bad("u64 cut", "08070605040302", "truncated", 0, type="u64"),
         bad("i64 cut", "ff" * 7, "truncated", 0, type="i64"),
-        bad("a byte behind a varint", "0100", "bad_message", 1, type="varint"),
+        bad("a byte behind a varint", "0100", "trailing", 1, type="varint"),
     ]
     return {"about": "Primitives, FORMAT.md section 1. Each vector is one primitive and nothing behind it.",
             "valid": valid, "invalid": invalid}
@@ -155,8 +155,8 @@ def value_vectors() -> Dict[str, Any]:
 
     digits, huge = b"603".hex(), str(2**63 - 1).encode()
     invalid = [
-        bad("bool of nothing", "", "truncated", 0, type="bool"), bad("bool 2", "02", "not_canonical", 0, type="bool"),
-        bad("bool with a byte behind it", "0100", "bad_record", 1, type="bool"),
+        bad("bool of nothing", "", "truncated", 0, type="bool"), bad("bool 2", "02", "out_of_range", 0, type="bool"),
+        bad("bool with a byte behind it", "0100", "trailing", 1, type="bool"),
         bad("int not the shortest", "8000", "not_canonical", 0, type="int"),
         bad("number without exponent", "02", "truncated", 1, type="number"),
         bad("number with a cut exponent", "0280", "truncated", 1, type="number"),
@@ -164,9 +164,9 @@ def value_vectors() -> Dict[str, Any]:
         bad("number 10 with a trailing zero", number(10, 0), "not_canonical", 0, type="number"),
         bad("number -10 with a trailing zero", number(-10, 0), "not_canonical", 0, type="number"),
         bad("number 0 with an exponent", number(0, 1), "not_canonical", 0, type="number"),
-        bad("number with the exponent 401", number(1, 401), "not_canonical", 0, type="number"),
-        bad("number with the exponent -401", number(1, -401), "not_canonical", 0, type="number"),
-        bad("number with the least exponent of 64 bits", number(1, -2**63), "not_canonical", 0, type="number"),
+        bad("number with the exponent 401", number(1, 401), "out_of_range", 0, type="number"),
+        bad("number with the exponent -401", number(1, -401), "out_of_range", 0, type="number"),
+        bad("number with the least exponent of 64 bits", number(1, -2**63), "out_of_range", 0, type="number"),
         bad("text with U+0000", "0100", "bad_text", 0, type="text"),
         bad("identifier of nothing", "", "truncated", 0, type="identifier"),
         bad("identifier of an empty text", "01", "not_canonical", 0, type="identifier"),
@@ -178,18 +178,18 @@ def value_vectors() -> Dict[str, Any]:
         bad("identifier with a surrogate", "07eda080", "bad_text", 0, type="identifier"),
         bad("identifier with U+0000", "056100", "bad_text", 0, type="identifier"),
         bad("bytes cut", "0201", "truncated", 0, type="bytes"),
-        bad("date with a day and month 0", date(1999, 0, 1), "not_canonical", 0, type="date"),
-        bad("date February 29 of a common year", date(1999, 2, 29), "not_canonical", 0, type="date"),
-        bad("date February 29 of 1900", date(1900, 2, 29), "not_canonical", 0, type="date"),
-        bad("date February 30", date(2000, 2, 30), "not_canonical", 0, type="date"),
-        bad("date April 31", date(1999, 4, 31), "not_canonical", 0, type="date"),
-        bad("date of the year 10000", date(10000, 0, 0), "not_canonical", 0, type="date"),
-        bad("date of the year -10000", date(-10000, 0, 0), "not_canonical", 0, type="date"),
-        bad("date of the year -10000, last day", date(-10000, 12, 31), "not_canonical", 0, type="date"),
-        bad("date of the largest svarint", svarint(2**63 - 1).hex(), "not_canonical", 0, type="date"),
-        bad("date of the least svarint", svarint(-2**63).hex(), "not_canonical", 0, type="date"),
-        bad("time before the year -9999", svarint(-377705116800001).hex(), "not_canonical", 0, type="time"),
-        bad("time after the year 9999", svarint(253402300800000).hex(), "not_canonical", 0, type="time"),
+        bad("date with a day and month 0", date(1999, 0, 1), "out_of_range", 0, type="date"),
+        bad("date February 29 of a common year", date(1999, 2, 29), "out_of_range", 0, type="date"),
+        bad("date February 29 of 1900", date(1900, 2, 29), "out_of_range", 0, type="date"),
+        bad("date February 30", date(2000, 2, 30), "out_of_range", 0, type="date"),
+        bad("date April 31", date(1999, 4, 31), "out_of_range", 0, type="date"),
+        bad("date of the year 10000", date(10000, 0, 0), "out_of_range", 0, type="date"),
+        bad("date of the year -10000", date(-10000, 0, 0), "out_of_range", 0, type="date"),
+        bad("date of the year -10000, last day", date(-10000, 12, 31), "out_of_range", 0, type="date"),
+        bad("date of the largest svarint", svarint(2**63 - 1).hex(), "out_of_range", 0, type="date"),
+        bad("date of the least svarint", svarint(-2**63).hex(), "out_of_range", 0, type="date"),
+        bad("time before the year -9999", svarint(-377705116800001).hex(), "out_of_range", 0, type="time"),
+        bad("time after the year 9999", svarint(253402300800000).hex(), "out_of_range", 0, type="time"),
         bad("uuid cut", "00" * 15, "truncated", 0, type="uuid"),
         bad("choice 0", "00", "unknown_choice", 0, type="choice", values=choices),
         bad("choice of an undeclared number", "03", "unknown_choice", 0, type="choice", values=choices),
@@ -239,32 +239,45 @@ def kind_vectors() -> Dict[str, Any]:
     small: Dict[str, Any] = {"kind": "k", "number": 64, "version": 1, "key": ["a"], "label": [], "fields": [
         {"number": 1, "name": "a", "type": "text", "required": True}]}
     longest = {**small, "kind": "k" * 64, "number": 2**31 - 1, "version": 300}
-    forms = [*shipped(), SAMPLE, MIXED, small, longest]
+    largest = {**small, "kind": "largest", "number": 2**31 - 1, "version": 2**31 - 1, "fields": [
+        {"number": 1, "name": "a", "type": "choice", "required": True, "values": {str(2**31 - 1): "x"}},
+        {"number": 256, "name": "b", "type": "int", "not_zero": True, "indexed": True, "personal": True}]}
+    forms = [*shipped(), SAMPLE, MIXED, small, longest, largest]
     valid = [ok(f"kind {form['kind'][:8]}" + (" of a long name" if form is longest else ""),
                 Kind.from_json(form).encode().hex(), form) for form in forms]
     # number 64, name "k", version 1, key 1, fields 1: number 1 "a" text required; label 0
     assert Kind.from_json(small).encode().hex() == "40016b010101" + "010161" + "0401" + "00"
 
     def err(name: str, hexes: str, offset: int, error: str = "bad_message") -> Vector:
-        return bad(name, hexes, error, offset)
+        return bad(name, hexes.replace(" ", ""), error, offset)
 
     head, first = "40016b01", "0101610401"
     invalid = [
-        err("nothing", "", 0, "truncated"), err("number 0", "00016b0101" "01" + first + "00", 0),
+        err("nothing", "", 0), err("number 0", "00016b0101" "01" + first + "00", 0),
         err("empty name", "4000010101" + first + "00", 1), err("name with an upper case letter", "40014b010101" + first + "00", 1),
         err("name that begins with a digit", "400131010101" + first + "00", 1),
         err("name of 65 bytes", "4041" + "6b" * 65 + "010101" + first + "00", 1),
+        err("number 2^31", "8080808008016b010101" + first + "00", 0),
+        err("number of 64 bits", "ff" * 9 + "01016b010101" + first + "00", 0),
+        err("number that is not the shortest", "c000016b010101" + first + "00", 0, "not_canonical"),
+        err("name that is not UTF-8", "4001ff010101" + first + "00", 1, "bad_text"), err("cut in its name", "40026b", 1),
+        err("version 2^31", "40016b" "8080808008" "0101" + first + "00", 3),
+        err("a key field count of 64 bits", head + "ff" * 9 + "01" "01" + first + "00", 14),
         err("version 0", "40016b00" "0101" + first + "00", 3), err("no key field", head + "0001" + first + "00", 4),
         err("more key fields than fields", head + "0201" + first + "00", 5),
-        err("a lying field count", head + "017f" + first + "00", 5, "truncated"),
+        err("a lying field count", head + "017f" + first + "00", 5),
         err("a field numbered 0", head + "0101" "0001610401" "00", 6),
         err("a field numbered 257", head + "0102" + first + "8102016204 00 00", 11),
         err("fields that descend", head + "0103" + first + "0301620400" "0201630400" "00", 16),
         err("a field number twice", head + "0102" + first + "0101620401" "00", 11),
         err("a field name twice", head + "0102" + first + "0201610400" "00", 11),
+        err("a field name that is none", head + "0101" "0101410401" "00", 7),
+        err("cut behind a field's number", head + "0101" "01", 7), err("cut behind a field's name", head + "0101" "010161", 9),
         err("type 0", head + "0101" "0101610001" "00", 9), err("type 12", head + "0101" "0101610c01" "00", 9),
         err("an unknown constraint", head + "0101" "0101610421" "00", 10),
         err("not blank on a number", head + "0102" + first + "0201620302" "00", 15),
+        err("not blank on an identifier", head + "0102" + first + "0201620502" "00", 15),
+        err("not zero on a number", head + "0102" + first + "0201620304" "00", 15),
         err("not zero on a text", head + "0102" + first + "0201620404" "00", 15),
         err("a key field that is not required", head + "0101" "0101610400" "00", 6),
         err("a key field that is a list", head + "0101" "0101610b01" "00", 6),
@@ -273,9 +286,16 @@ def kind_vectors() -> Dict[str, Any]:
         err("a key that does not begin at field 1", head + "0101" "0201610401" "00", 6),
         err("a choice without values", head + "0102" + first + "0201620a00" "00" "00", 16),
         err("a choice with the value 0", head + "0102" + first + "0201620a00" "01" "000178" "00", 17),
+        err("a choice with the value 2^31", head + "0102" + first + "0201620a00" "01" "80808080080178" "00", 17),
+        err("a choice value twice", head + "0102" + first + "0201620a00" "02" "010178" "010179" "00", 20),
+        err("a choice's name twice", head + "0102" + first + "0201620a00" "02" "010178" "020178" "00", 20),
+        err("a choice's name that is empty", head + "0102" + first + "0201620a00" "01" "0100" "00", 17),
+        err("a choice's name that is not UTF-8", head + "0102" + first + "0201620a00" "01" "0101ff" "00", 18, "bad_text"),
+        err("a lying choice count", head + "0102" + first + "0201620a00" "7f" "010178" "00", 16),
         err("choice values that descend", head + "0102" + first + "0201620a00" "02" "020178" "010179" "00", 20),
         err("a label that is not declared", head + "0101" + first + "0102", 12),
-        err("a cut label", head + "0101" + first + "01", 11, "truncated"),
+        err("a label twice", head + "0101" + first + "020101", 13),
+        err("a cut label", head + "0101" + first + "01", 11),
         err("a byte behind the declaration", head + "0101" + first + "0000", 12),
     ]
     return {"about": "Kind declarations, FORMAT.md section 3. The value is the form of Protocol/kinds, without `about`.",
@@ -330,7 +350,7 @@ def record_vectors() -> Dict[str, Any]:
 
     joke_id = UUID_TEXT.replace("-", "")
     invalid = [
-        err("nothing", "title", "", "truncated", 0), err("a cut bitmap", "title", "020f", "truncated", 0),
+        err("nothing", "title", "", "bad_record", 0), err("a cut bitmap", "title", "020f", "bad_record", 0),
         err("an empty bitmap", "title", "00", "missing_field", 0, 1),
         err("a bitmap whose last byte is 0", "title", "020700" + tmdb, "not_canonical", 0),
         err("a bitmap of 33 bytes", "sample", "2103" + "00" * 31 + "01" "0161" "00", "bad_record", 0),
@@ -352,12 +372,21 @@ def record_vectors() -> Dict[str, Any]:
             "key_not_normalised", 8, 3),
         err("text with U+0000", "title", "010f" + tmdb + "020061", "bad_text", 10, 4),
         err("text that is not UTF-8", "title", "010f" + tmdb + "01ff", "bad_text", 10, 4),
-        err("a value is missing", "title", "010f" + tmdb, "truncated", 10, 4),
-        err("a cut title", "title", "010f" + tmdb + "0a546865", "truncated", 10, 4),
+        err("a value is missing", "title", "010f" + tmdb, "bad_record", 10, 4),
+        err("a cut title", "title", "010f" + tmdb + "0a546865", "bad_record", 10, 4),
         err("a byte behind the last value", "title", "0107" + tmdb + "00", "bad_record", 10),
-        err("a list with a lying count", "title", "020780" + tmdb + "7f", "truncated", 11, 16),
+        err("a list with a lying count", "title", "020780" + tmdb + "7f", "bad_record", 11, 16),
         err("a leap day that was none", "title", "020704" + tmdb + svarint((1999 * 13 + 2) * 32 + 29).hex(),
-            "not_canonical", 11, 11),
+            "bad_record", 11, 11),
+        err("a bool of 2", "sample", "0107" "0161" "00" "02", "bad_record", 5, 3),
+        err("an exponent of 401", "sample", "010b" "0161" "00" + (svarint(1) + svarint(401)).hex(), "bad_record", 5, 4),
+        err("a number without exponent", "sample", "010b" "0161" "00" "02", "bad_record", 6, 4),
+        err("a number with a trailing zero", "sample", "010b" "0161" "00" + (svarint(10) + svarint(0)).hex(),
+            "not_canonical", 5, 4),
+        err("a time after the year 9999", "sample", "0143" "0161" "00" + svarint(253402300800000).hex(), "bad_record",
+            5, 7),
+        err("a list whose last text is not UTF-8", "sample", "020302" "0161" "00" "02016101ff", "bad_text", 9, 10),
+        err("an identifier with U+0000", "title", "0107" "04746d6462" "01" "056100", "bad_text", 8, 3),
     ]
     return {"about": "Records, FORMAT.md section 4, of the kinds declared here.", "kinds": forms, "valid": valid,
             "invalid": invalid}
@@ -378,14 +407,21 @@ def key_vectors() -> Dict[str, Any]:
         f"mixed:true/-1/8.6/{UUID_TEXT}/1999-03-31T08:00:00.000Z/0", f"mixed:false/0/0/{UUID_TEXT}/1970-01-01T00:00:00.000Z/-1")]
     assert valid[0]["hex"] == "04746d6462" "01" "b609"
     invalid = [
-        bad("nothing", "", "truncated", 0, kind="title", field=1),
-        bad("an id is missing", "04746d646201", "truncated", 6, kind="title", field=3),
+        bad("nothing", "", "bad_key", 0, kind="title", field=1),
+        bad("an id is missing", "04746d646201", "bad_key", 6, kind="title", field=3),
         bad("a byte behind the key", "04746d646201b60900", "bad_key", 8, kind="title"),
         bad("a blank source", "012001b609", "blank_field", 0, kind="title", field=1),
         bad("an id of zero", "04746d64620100", "zero_field", 6, kind="title", field=3),
         bad("text in NFD", "09e18492e185a1e186ab" "01" "b609", "key_not_normalised", 0, kind="title", field=1),
         bad("a choice that is not declared", "04746d646208b609", "unknown_choice", 5, kind="title", field=2),
-        bad("a cut uuid", "00" * 15, "truncated", 0, kind="joke", field=1),
+        bad("a date that does not exist", "0178" + svarint((1999 * 13 + 2) * 32 + 29).hex(), "bad_key", 2, kind="sample",
+            field=2),
+        bad("a bool of 2", "02", "bad_key", 0, kind="mixed", field=1),
+        bad("an exponent of -401", "0101" + (svarint(1) + svarint(-401)).hex(), "bad_key", 2, kind="mixed", field=3),
+        bad("an id of digits as text", "04746d646201" "07363033", "not_canonical", 6, kind="title", field=3),
+        bad("an identifier in NFD", "04746d646201" "13e18492e185a1e186ab", "key_not_normalised", 6, kind="title", field=3),
+        bad("an identifier that is not UTF-8", "04746d646201" "03ff", "bad_text", 6, kind="title", field=3),
+        bad("a cut uuid", "00" * 15, "bad_key", 0, kind="joke", field=1),
     ]
     assert values.TYPE_NAMES[1] == "bool"
     return {"about": "Keys, FORMAT.md section 4, and their text form, SPEC.md section 4.", "kinds": forms,

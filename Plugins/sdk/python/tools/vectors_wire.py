@@ -148,7 +148,7 @@ def _valid() -> List[Tuple[str, str, Dict[str, Any]]]:
 _INVALID = [
     ("HELLO", "without a name", "01 01 00 0131 00 00 00 00", "bad_message", 2),
     ("HELLO", "a name of 65 bytes", "01 01 41" + "61" * 65 + "0131 00 00 00 00", "bad_message", 2),
-    ("HELLO", "a list of a lying count", "01 01 0161 0131 ff7f 00 00 00", "truncated", 6),
+    ("HELLO", "a list of a lying count", "01 01 0161 0131 ff7f 00 00 00", "bad_message", 6),
     ("HELLO", "a version that is not the shortest", "8100 01 0161 0131 00 00 00 00", "not_canonical", 0),
     ("HELLO", "a name that is not UTF-8", "01 01 01ff 0131 00 00 00 00", "bad_text", 2),
     ("REGISTER", "an unknown role", "08 00 00 00 00", "bad_message", 0),
@@ -165,8 +165,8 @@ _INVALID = [
     ("WRITE", "a delete with a mode", "00 00 00 01 02 01 00 01 00 00", "bad_message", 4),
     ("WRITE", "an unknown option", "00 00 00 01 01 03 10 01 21 00", "bad_message", 6),
     ("WRITE", "unset in a replace", "00 00 00 01 01 02 08 01 21 0104 00", "bad_message", 4),
-    ("WRITE", "an operation count that lies", "00 00 00 7f 01 03 00 01 21 00", "truncated", 3),
-    ("WRITE", "a record that is cut", "00 00 00 01 01 03 00 01 21 05 0107", "truncated", 9),
+    ("WRITE", "an operation count that lies", "00 00 00 7f 01 03 00 01 21 00", "bad_message", 3),
+    ("WRITE", "a record that is cut", "00 00 00 01 01 03 00 01 21 05 0107", "bad_message", 9),
     ("WRITTEN", "an unknown flag", "02" + "00" * 16 + "00", "bad_message", 0),
     ("WRITTEN", "an outcome 8", "01" + "00" * 16 + "00" + "01 08" + "00" * 9, "bad_message", 19),
     ("LIST", "a limit of 0", "00 00 00 00 00", "bad_message", 2),
@@ -180,9 +180,9 @@ _INVALID = [
     ("SUBSCRIBE", "a start of 5", "05 03 00 00 00 00 00", "bad_message", 0),
     ("SUBSCRIBE", "an unknown type", "02 40 00 00 00 00 00", "bad_message", 1),
     ("SUBSCRIBE", "an unknown flag", "02 03 00 00 02 00 00", "bad_message", 4),
-    ("SUBSCRIBE", "after a cursor without its seq", "01" + "f6e5d3a4c2001f9b" + "0000", "truncated", 9),
-    ("EVENTS", "a run longer than the body", "00" * 16 + "07" + "00" * 15 + "05000000" + "01020304", "truncated", 32),
-    ("EVENTS", "a cut run header", "00" * 16 + "07" + "00" * 7, "truncated", 24),
+    ("SUBSCRIBE", "after a cursor without its seq", "01" + "f6e5d3a4c2001f9b" + "0000", "bad_message", 9),
+    ("EVENTS", "a run longer than the body", "00" * 16 + "07" + "00" * 15 + "05000000" + "01020304", "bad_message", 32),
+    ("EVENTS", "a cut run header", "00" * 16 + "07" + "00" * 7, "bad_message", 24),
     ("PING", "65 bytes", "41" + "00" * 65, "bad_message", 0),
     ("PONG", "65 bytes", "41" + "00" * 65, "bad_message", 0),
     ("STATUS_IS", "the mode 3", "00 00 03", "bad_message", 2),
@@ -210,14 +210,14 @@ def message_vectors() -> Dict[str, Any]:
             try:
                 BY_NAME[message].decode(data[:-1])
             except DecodeError as error:
-                assert error.name == "truncated", f"{message}: {error}"
-                invalid.append(bad(f"{message} cut by a byte", data[:-1].hex(), "truncated", error.offset,
+                assert error.name == "bad_message", f"{message}: {error}"
+                invalid.append(bad(f"{message} cut by a byte", data[:-1].hex(), "bad_message", error.offset,
                                    message=shown_name, type=number))
         else:
             invalid.append(bad(f"{message} with a body of two bytes", "0001", "bad_message", 0, message=shown_name,
                                type=number))
         if message == "EVENTS":  # what follows is the next run
-            invalid.append(bad("EVENTS with a trailing byte", vector["hex"] + "00", "truncated", len(data),
+            invalid.append(bad("EVENTS with a trailing byte", vector["hex"] + "00", "bad_message", len(data),
                                message=shown_name, type=number))
         else:
             invalid.append(bad(f"{message} with a trailing byte", vector["hex"] + "00", "bad_message", len(data),
