@@ -112,7 +112,9 @@ public struct BlockHeader: Equatable, Sendable {
     ///
     /// - Returns: nil when the magic is not there; else the bytes of the whole header.
     public static func peekByteCount(_ bytes: UnsafeRawBufferPointer) -> Int? {
-        guard bytes.count >= fixedByteCount, bytes.loadUnaligned(as: UInt32.self) == magic.littleEndian else { return nil }
+        guard bytes.count >= fixedByteCount, bytes.loadUnaligned(as: UInt32.self) == magic.littleEndian else {
+            return nil
+        }
         let count = Int(UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: 6, as: UInt16.self)))
         return count == 0 ? nil : byteCount(commitCount: count)
     }
@@ -169,7 +171,8 @@ public struct BlockHeader: Equatable, Sendable {
             throw FormatError(.outOfRange, at: 28)
         }
         let isCompressed = flags & BlockHeader.compressed != 0
-        guard isCompressed ? plainByteCount <= BlockHeader.compressedPlainByteCountMax : plainByteCount == storedByteCount
+        guard
+            isCompressed ? plainByteCount <= BlockHeader.compressedPlainByteCountMax : plainByteCount == storedByteCount
         else { throw FormatError(.outOfRange, at: 32) }
         guard synced <= position else { throw FormatError(.outOfRange, at: 40) }
         guard reserved == 0 else { throw FormatError(.badStructure, at: 48) }

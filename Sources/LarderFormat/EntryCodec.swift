@@ -41,7 +41,9 @@ public struct EntryView {
     /// Says that a record is now in the library: created, or updated.
     @inlinable public var isSave: Bool { type == EntryType.created || type == EntryType.updated }
     /// A save of a key that was not in the library before it.
-    @inlinable public var isNewToLibrary: Bool { type == EntryType.created || (type == EntryType.updated && flags & 1 != 0) }
+    @inlinable public var isNewToLibrary: Bool {
+        type == EntryType.created || (type == EntryType.updated && flags & 1 != 0)
+    }
 }
 
 /// Reads the entry at `offset`.

@@ -17,7 +17,7 @@ public struct FieldConstraints: OptionSet, Hashable, Sendable {
     static let all = FieldConstraints(rawValue: 31)
 
     /// Not blank is for texts, not zero for identifiers and ints.
-    fileprivate func suit(_ type: FieldType) -> Bool {
+    func suit(_ type: FieldType) -> Bool {
         guard isSubset(of: .all) else { return false }
         return (!contains(.notBlank) || type == .text) && (!contains(.notZero) || type == .identifier || type == .int)
     }
@@ -186,7 +186,8 @@ extension Kind {
         for _ in 0..<fieldCount {
             let start = reader.offset
             let field = try Field(from: &reader)
-            guard Kind.follows(field, fields[...], keyFieldCount: keyFieldCount), names.insert(field.name).inserted else {
+            guard Kind.follows(field, fields[...], keyFieldCount: keyFieldCount), names.insert(field.name).inserted
+            else {
                 throw FormatError(.badDeclaration, at: start, field: field.number)
             }
             fields.append(field)
@@ -236,7 +237,8 @@ extension ByteReader {
     /// A varint that `holds`, else `badDeclaration` where it begins.
     fileprivate mutating func declared(_ holds: (Int) -> Bool) throws(FormatError) -> Int {
         let start = offset
-        guard let value = Int(exactly: try varint()), holds(value) else {
+        let value = Int(clamping: try varint())
+        guard holds(value) else {
             offset = start
             throw FormatError(.badDeclaration, at: start)
         }

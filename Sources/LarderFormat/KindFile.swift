@@ -50,6 +50,7 @@ extension Kind {
             throw KindFileError("key", "the key is the fields numbered 1, 2, … in that order")
         }
         let labels = try numbers("label")
+        guard Set(labels).count == labels.count else { throw KindFileError("label", "a field is named twice") }
         do throws(FormatError) {
             try self.init(
                 number: number, name: name, version: version, keyFieldCount: key.count, fields: fields,
@@ -72,6 +73,9 @@ extension Kind {
         if !Field.numberRange.contains(number) { return "a field's number is 1 to 256" }
         if index > 0 && fields[index - 1].number >= number { return "fields stand in ascending order of number" }
         if fields[..<index].contains(where: { $0.name == field.name }) { return "this name is there already" }
+        if !field.constraints.suit(field.type) {
+            return "not_blank is for a text, not_zero for an identifier or an int"
+        }
         if index < keyFieldCount { return "a key field is required, not personal, and neither list nor bytes" }
         return "its values need ascending numbers from 1 and different names"
     }

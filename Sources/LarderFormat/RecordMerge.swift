@@ -35,9 +35,10 @@ public struct RecordMerger {
     ) throws(FormatError) -> Bool {
         var offered = try schema.fieldRanges(ofChecked: new, into: &newRanges)
         if !personal { offered = offered.subtracting(schema.personal) }
-        let present = try old.map { bytes throws(FormatError) in
-            try schema.fieldRanges(ofChecked: bytes, into: &oldRanges)
-        } ?? FieldSet()
+        let present =
+            try old.map { bytes throws(FormatError) in
+                try schema.fieldRanges(ofChecked: bytes, into: &oldRanges)
+            } ?? FieldSet()
 
         var kept = FieldSet()
         var taken = offered
@@ -63,7 +64,8 @@ public struct RecordMerger {
         final.encode(into: &result)
         var rest = final
         while let field = rest.popFirst() {
-            let oldValue = present.contains(field) ? old.map { UnsafeRawBufferPointer(rebasing: $0[oldRanges[field]]) } : nil
+            let oldValue =
+                present.contains(field) ? old.map { UnsafeRawBufferPointer(rebasing: $0[oldRanges[field]]) } : nil
             guard taken.contains(field) else {
                 if let oldValue { result.raw(oldValue) }
                 continue

@@ -138,7 +138,9 @@ public final class RecordSchema: Sendable {
         case .number:
             let mantissa = try reader.svarint()
             let exponent = try reader.svarint()
-            guard mantissa == 0 ? exponent == 0 : mantissa % 10 != 0 else { throw FormatError(.notCanonical, at: start) }
+            guard mantissa == 0 ? exponent == 0 : mantissa % 10 != 0 else {
+                throw FormatError(.notCanonical, at: start)
+            }
             guard exponent >= -400 && exponent <= 400 else { throw FormatError(.outOfRange, at: start) }
         case .identifier:
             try checkIdentifier(&reader, start, constraints, isKey: rule & 0x8000 != 0)

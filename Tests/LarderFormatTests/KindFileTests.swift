@@ -1,29 +1,13 @@
-import Glibc
 import Testing
 
 @testable import LarderFormat
 
 @Suite("Kind files")
 struct KindFileTests {
-    /// A file of the repository, found from where this one lies.
-    private func file(_ path: String, from here: String = #filePath) throws -> [UInt8] {
-        let root = here.split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
-        let descriptor = open(root + "/" + path, O_RDONLY)
-        try #require(descriptor >= 0, "\(path) can't be opened")
-        defer { close(descriptor) }
-        var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = read(descriptor, &chunk, chunk.count)
-            if count <= 0 { return bytes }
-            bytes += chunk[..<count]
-        }
-    }
-
     @Test("the shipped kinds are those of Protocol/kinds", arguments: Kind.shipped.map(\.name))
     func shipped(_ name: String) throws {
         let kind = try #require(Kind.shipped.first { $0.name == name })
-        let declared = try Kind(file: file("Protocol/kinds/\(kind.name).json"))
+        let declared = try Kind(file: repositoryFile("Protocol/kinds/\(kind.name).json"))
         #expect(declared == kind)
         #expect(declared.encoded == kind.encoded)
     }
@@ -90,6 +74,16 @@ struct KindFileTests {
         #expect(
             fault(kind(id + #",{"number":2,"name":"b","type":"choice","values":{"01":"a"}}"#))?.hasPrefix(
                 "fields[1].values") == true)
+        #expect(
+            fault(kind(id + #",{"number":2,"name":"b","type":"choice","values":{"1":"a","2":"a"}}"#))?.hasPrefix(
+                "fields[1]: its values need") == true)
+        #expect(
+            fault(kind(id + #",{"number":2,"name":"b","type":"int","not_blank":true}"#))?.hasPrefix(
+                "fields[1]: not_blank is for a text") == true)
+        #expect(
+            fault(kind(#"{"number":1,"name":"id","type":"text","required":true,"not_zero":true}"#))?.hasPrefix(
+                "fields[0]: not_blank is for a text") == true)
+        #expect(fault(kind(id, label: #"["id","id"]"#)) == "label: a field is named twice")
         #expect(fault(kind(id, key: #"["di"]"#)) == "key[0]: not the name of a field of this kind")
         #expect(fault(kind(id, key: "[]"))?.hasPrefix("key: the key is") == true)
         #expect(fault(kind(id, label: #"["t"]"#)) == "label[0]: not the name of a field of this kind")

@@ -49,10 +49,10 @@ struct FieldRuleTests {
         #expect(fault(BeginImport.self, [0, 65] + long) == FormatError(.outOfRange, at: 1))
     }
 
-    @Test("text that is not UTF-8 is refused at the bad byte")
+    @Test("text that is not UTF-8 is refused where the text begins")
     func badText() {
-        #expect(fault(PluginDone.self, [3, 0x61, 0xFF, 0x61]) == FormatError(.badText, at: 2))
-        #expect(fault(PluginDone.self, [1, 0]) == FormatError(.badText, at: 1))
+        #expect(fault(PluginDone.self, [3, 0x61, 0xFF, 0x61]) == FormatError(.badText, at: 0))
+        #expect(fault(PluginDone.self, [1, 0]) == FormatError(.badText, at: 0))
     }
 
     @Test("a span that runs backwards is refused")
@@ -100,6 +100,7 @@ struct FieldRuleTests {
     func recordFaults() {
         #expect(ErrorNumber(forRecord: .truncated) == .badRecord)
         #expect(ErrorNumber(forRecord: .trailing) == .badRecord)
+        #expect(ErrorNumber(forRecord: .outOfRange) == .badRecord)
         #expect(ErrorNumber(forRecord: .tooLarge) == .recordTooLarge)
         #expect(ErrorNumber(forRecord: .badText) == .badText)
         #expect(ErrorNumber(forRecord: .notCanonical) == .notCanonical)

@@ -1,6 +1,8 @@
 // The tables and vectors of Protocol/, as the tests read them.
 
 import Foundation
+import LarderWire
+import Testing
 
 enum SharedFiles {
     struct Missing: Error { let path: String }
@@ -18,8 +20,18 @@ enum SharedFiles {
     }
 
     static func list(_ path: String, _ name: String) throws -> [[String: Any]] {
-        guard let list = try json(path)[name] as? [[String: Any]] else { throw Missing(path: path) }
+        guard let list = try json(path)[name] as? [[String: Any]], !list.isEmpty else { throw Missing(path: path) }
         return list
+    }
+
+    /// The valid vectors of one message; there is at least one.
+    static func eachMessage(_ type: MessageType, _ check: ([UInt8], [String: Any]) throws -> Void) throws {
+        var count = 0
+        for vector in try list("vectors/messages.json", "valid") where vector.int("type") == Int(type.rawValue) {
+            try check(vector.hex("hex"), vector.object("value"))
+            count += 1
+        }
+        #expect(count > 0, "no vector of \(type.name)")
     }
 }
 

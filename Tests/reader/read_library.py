@@ -82,6 +82,8 @@ class Header:
                 sum(c[2] for c in self.commits) != self.entries or any(c[2] == 0 for c in self.commits):
             raise Bad("a commit table that does not add up")
         self.synced = (synced_segment, synced_offset)
+        if self.synced > (segment, offset):
+            raise Bad("a synced position behind the block's own")
 
 
 def parse_entry(data, pos, end, first, at):
@@ -94,7 +96,7 @@ def parse_entry(data, pos, end, first, at):
     b.end = last - 4
     type, seq = b.u8(), first + b.varint()
     stored, = struct.unpack_from("<I", data, last - 4)
-    if seq >= 1 << 64 or crc32c(struct.pack("<Q", seq), data[pos:last - 4]) != stored:
+    if not 1 <= seq < 1 << 64 or crc32c(struct.pack("<Q", seq), data[pos:last - 4]) != stored:
         raise Bad("an entry's CRC does not match")
     return Entry(type, seq, first, at, b.rest()), last
 
