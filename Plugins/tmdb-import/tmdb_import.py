@@ -24,6 +24,7 @@ from tmdb.report import Report  # noqa: E402
 from tmdb.rows import Choices  # noqa: E402
 from tmdb.run import Options, Run  # noqa: E402
 from tmdb.sources import files_of  # noqa: E402
+from tmdb.watch import watch  # noqa: E402
 
 _PRESETS = {"release_date": date, "vote_count": integer, "runtime": integer, "revenue": integer, "budget": integer,
             "vote_average": number, "popularity": number, "adult": boolean,
@@ -89,8 +90,24 @@ def options_of(said: argparse.Namespace, environment: str) -> Options:
     return Options(mode, said.dry_run or given.get("dry_run") is True, choices)
 
 
+def import_one(path: str) -> bool:
+    """Imports a file of the watched folder; false if the host was lost on the way."""
+    files = files_of([path])
+    report = Report(files, False, sys.stderr, sys.stderr)
+    run = Run(files, Options(source=os.path.basename(path)), report)
+    try:
+        run.run()
+    except (LarderError, OSError) as error:
+        report.note(f"failed: {error}")
+        return False
+    report.done(run.counts)
+    return True
+
+
 def main(arguments: Optional[List[str]] = None) -> int:
     """0 if every row was taken or skipped, 1 if one was refused or the import failed, 2 for a wrong command line."""
+    if not (sys.argv[1:] if arguments is None else arguments) and "LARDER_PLUGIN_NAME" in os.environ:
+        return watch(import_one)
     said = parsed_arguments(arguments)
     environment = os.environ.get("LARDER_IMPORT_OPTIONS", "")
     try:
