@@ -41,7 +41,7 @@ enum Commands {
     static let all: [any Command.Type] = [
         ServeCommand.self, StatusCommand.self, KindsCommand.self, ImportCommand.self, ListCommand.self,
         GetCommand.self, CountCommand.self, DeleteCommand.self, ClearCommand.self, EventsCommand.self,
-        PluginCommand.self, HelpCommand.self,
+        PluginCommand.self, DemoCommand.self, HelpCommand.self,
     ]
 
     static func named(_ name: String) -> (any Command.Type)? { all.first { $0.name == name } }
