@@ -262,8 +262,10 @@ extension Connection {
             }
             after = cursor.seq
         case .resumedSnapshot(let cursor, let snapshot):
-            guard cursor.epoch == host.store.epoch, cursor.seq <= host.store.lastSeq, snapshot <= host.store.lastSeq,
-                host.store.floor <= snapshot + 1
+            // Unlike an ordinary cursor its seq may lie below the floor: what is current now is sent again.
+            let seq = max(cursor.seq, host.store.floor &- 1)
+            guard host.store.check(epoch: cursor.epoch, seq: seq) == .good, cursor.seq <= host.store.lastSeq,
+                host.store.check(epoch: cursor.epoch, seq: snapshot) == .good
             else { return send(expired(cursor), id: id) }
             after = cursor.seq
             s0 = snapshot

@@ -192,11 +192,17 @@ extension StoreCore {
         let isWhole = commit.isPlain && filter.passesPlain && cursor.seq >= cursor.snapshotSeq && !isVerified
         let offset = cursor.offset
         var taken = 0
+        // An entry that does not fit ends what was begun; alone it goes, however large.
+        var isFull = false
         while at < bytes.count && taken < budget && runs.count < Self.runCountMax {
             var head = ByteReader(base: base, offset: at, end: bytes.count)
             guard let length = try? head.varint(), length <= UInt64(head.remaining) else { break }
             let next = head.offset &+ Int(length)
             if isWhole && cursor.seq < commit.firstSeq {
+                if next &- runStart > budget && (at > runStart || !runs.isEmpty) {
+                    isFull = true
+                    break
+                }
                 // Nothing to be looked at: only where the entries end.
                 taken = next &- runStart
                 at = next
@@ -216,14 +222,19 @@ extension StoreCore {
                 runStart = next
                 taken = 0
             } else {
+                if next &- runStart > budget && (at > runStart || !runs.isEmpty) {
+                    isFull = true
+                    break
+                }
                 taken = next &- runStart
             }
             at = next
             if entry.seq > cursor.seq { lastSeqSeen(&cursor, entry.seq) }
         }
         flush(at)
+        if isFull { budget = 0 }
         cursor.offset += at
-        if isWhole, cursor.seq < commit.firstSeq, at < bytes.count || offset + at < Int(commit.end) {
+        if isWhole, at > 0, cursor.seq < commit.firstSeq, at < bytes.count || offset + at < Int(commit.end) {
             // The cut lies inside the commit: the seq of the entry before it is that of the next, less one.
             if let next = try? readEntry(
                 base: base, offset: at, end: bytes.count, commitFirstSeq: commit.firstSeq, commitTime: commit.time,
