@@ -402,10 +402,12 @@ class Follower:
         return found
 
 
-def follow(wire, request_id, follower, until, window=1 << 20, on_entry=None):
+def follow(wire, request_id, follower, until, window=1 << 20, on_entry=None, seconds=120):
     """Takes what comes for a subscription, giving all credit back, until `until()` holds."""
-    owed = 0
+    owed, deadline = 0, time.monotonic() + seconds
     while not until():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not there after {seconds} s, the cursor is {follower.seq}")
         frame = wire.receive()
         if frame.id != request_id or frame.name not in ("EVENTS", "SNAPSHOT_END", "LOST"):
             raise AssertionError(f"unexpected {frame}")

@@ -441,7 +441,7 @@ class CrashTests(HostCase):
         host.start()
         with host.wire() as wire:
             epoch = wire.welcome["epoch"]
-        if rng.random() < 0.3:
+        if rng.random() < 0.5:
             self.subscribers[1].forget()
         clears = mode.startswith("clear")
         if mode == "clear all":
