@@ -189,7 +189,11 @@ public final class Host {
             throw .badSocket(path: path, reason: "\(error)")
         }
         if isAnswered(path) { throw .socketInUse(path: path) }
-        // Whatever is there is left from a host that is gone: the library's lock is ours.
+        var status = stat()
+        if lstat(path, &status) == 0, status.st_mode & S_IFMT != S_IFSOCK {
+            throw .badSocket(path: path, reason: "something is there that is no socket; --socket gives another")
+        }
+        // A socket that is there is left from a host that is gone: the library's lock is ours.
         unlink(path)
         do throws(LoopError) {
             listener = try Listener(
