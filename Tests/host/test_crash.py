@@ -13,7 +13,7 @@ import time
 import unittest
 
 from harness import (ALL_TYPES, BY_KIND, HEADER_BYTES, JOKE, READER, TITLE, Closed, Follower, HostCase, apply, as_model, decode_record,
-                     delete, joke, list_all, read_log, record_to_json, replay, save, span_of, title, title_key)
+                     delete, joke, list_all, read_log, record_to_json, replay, save, title, title_key)
 
 ENTRIES_MAX = 14_000
 ROUNDS_ON_ONE_LIBRARY = 5

@@ -6,8 +6,8 @@ import socket
 import struct
 import unittest
 
-from harness import (BY_NAME, HEADER_BYTES, JOKE, PREFACE, RESULTS, ROOT, TITLE, Closed, HostCase, Wire, delete, encode_frame, joke,
-                     list_all, save, title, title_key, write_body)
+from harness import (BY_NAME, JOKE, PREFACE, RESULTS, ROOT, TITLE, HostCase, Wire, delete, encode_frame, list_all, save, title,
+                     title_key, write_body)
 from larder.errors import DecodeError, ERROR_NAMES
 
 with open(os.path.join(ROOT, "Protocol", "vectors", "messages.json"), encoding="utf-8") as file:
@@ -255,7 +255,7 @@ class StateTests(ProtocolCase):
         for name in [*CLIENTS, "PONG", 0x60, 0x84]:
             wire = self.raw(hello=True)
             # In one write, so that the save is under way when the rest is read.
-            data = encode_frame(4, 2, write_body([save(title(self.random.randrange(1 << 40)))])) + encode_frame(0x11, 0, b"\0\0")
+            data = encode_frame(4, 2, write_body([save(title(self.random.randrange(1, 1 << 40)))])) + encode_frame(0x11, 0, b"\0\0")
             request_id = 0 if name in NOTICES else 9
             number = name if isinstance(name, int) else BY_NAME[name].number
             body = BY_NAME["PING"].encode({"bytes": b""}) if name == "PONG" else b"" if isinstance(name, int) else body_of(name)
@@ -436,19 +436,15 @@ class BodyTests(ProtocolCase):
 
 
 class CutTests(ProtocolCase):
-    def case(self, number, name):
-        found = {
-            "cuts": {"byte_offsets": [1, 2, 3, 76, 77, 78, 97, 389]},
-            "titles": [(905_000 + n, f"청크 {n} 🛶 chunk") for n in range(1, 6)],
-        }
-        return found[name]
+    films = [(905_000 + number, f"청크 {number} 🛶 chunk") for number in range(1, 6)]
+    offsets = [1, 2, 3, 76, 77, 78, 97, 389]
 
     def test_five_saves_however_they_are_cut(self):
         """Case 055: each way of cutting gives the same five records."""
-        films = self.case(55, "titles")
+        films = self.films
         stream = b"".join(encode_frame(4, at, write_body([save(title(number, name, "case055"))]))
                           for at, (number, name) in enumerate(films, 10))
-        offsets = self.case(55, "cuts")["byte_offsets"]
+        offsets = self.offsets
         ways = [[stream], [stream[:len(stream) // 2], stream[len(stream) // 2:]], [bytes([byte]) for byte in stream]]
         ways += [[stream[:at], stream[at:]] for at in offsets if at < len(stream)]
         edges = [0, *[at for at in offsets if at < len(stream)], len(stream)]
@@ -468,7 +464,7 @@ class CutTests(ProtocolCase):
             wire.close()
 
     def test_the_last_save_without_its_last_byte_is_never_stored(self):
-        films = self.case(55, "titles")
+        films = self.films
         stream = b"".join(encode_frame(4, at, write_body([save(title(number, name, "case055"))]))
                           for at, (number, name) in enumerate(films, 10))
         wire = self.raw(hello=True)

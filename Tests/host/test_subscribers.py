@@ -9,8 +9,8 @@ import threading
 import time
 import unittest
 
-from harness import (ALL_TYPES, HEADER_BYTES, JOKE, TITLE, Closed, Follower, HostCase, Wire, apply, as_model, delete, follow, joke,
-                     list_all, read_log, replay, save, span_of, title, title_key)
+from harness import (ALL_TYPES, HEADER_BYTES, JOKE, TITLE, Follower, HostCase, apply, as_model, delete, follow, joke, list_all,
+                     read_log, replay, save, span_of, title, title_key)
 
 SAVES = 20_000
 # With a subscriber that does not read an import may take so much longer, and a little for the noise of the machine.
