@@ -193,9 +193,12 @@ extension Connection {
                 let begun = try host.store.beginImport(
                     programName: name, source: message.source, token: message.token, now: host.wallClock())
             else { return false }
+            // A resumed import's beginning may be in the commit that is under way, the one before the staged.
+            let store = host.store
+            let commit = store.hasStaged ? store.stagedCommit : store.isCommitting ? store.stagedCommit - 1 : 0
             reply(
                 ImportBegun(origin: begun.origin, lastBatch: begun.lastBatch, isResumed: begun.isResumed), id: id,
-                commit: host.store.hasStaged ? host.store.stagedCommit : 0)
+                commit: commit)
             return true
         }
     }
