@@ -65,6 +65,14 @@ public struct ByteReader {
             offset += 1
             return UInt64(first)
         }
+        // Lengths of texts, and ids of catalogues, mostly have two bytes.
+        if end &- offset >= 2 {
+            let second = base.load(fromByteOffset: offset &+ 1, as: UInt8.self)
+            if second &- 1 < 0x7F {
+                offset &+= 2
+                return UInt64(first & 0x7F) | UInt64(second) &<< 7
+            }
+        }
         return try longVarint()
     }
 
@@ -166,9 +174,28 @@ public struct ByteReader {
 @inlinable
 public func badTextOffset(_ bytes: UnsafeRawBufferPointer) -> Int? {
     guard let base = bytes.baseAddress, bytes.count > 0 else { return nil }
+    if bytes.count <= 64 && isShortASCII(base, bytes.count) { return nil }
     var bad = 0
     if larder_utf8_valid(base.assumingMemoryBound(to: UInt8.self), bytes.count, &bad) != 0 { return nil }
     return bad
+}
+
+/// Whether bytes are 0x01 … 0x7F, a word at a time: cheaper than a call for titles and paths.
+@inlinable
+func isShortASCII(_ base: UnsafeRawPointer, _ count: Int) -> Bool {
+    var offset = 0
+    while offset &+ 8 <= count {
+        let word = base.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+        // The high bit of a byte stays clear only where it was clear and subtracting 1 borrowed nothing.
+        if (word | (word &- 0x0101_0101_0101_0101)) & 0x8080_8080_8080_8080 != 0 { return false }
+        offset &+= 8
+    }
+    while offset < count {
+        let byte = base.load(fromByteOffset: offset, as: UInt8.self)
+        if byte &- 1 >= 0x7F { return false }
+        offset &+= 1
+    }
+    return true
 }
 
 /// CRC-32C of `bytes`, going on from `seed` (0 to begin).

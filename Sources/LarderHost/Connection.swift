@@ -82,6 +82,7 @@ final class Connection {
 
     /// Takes up whole frames from the front of the input until there are none or one has to wait.
     func process() {
+        if session.state == .open { prefetchGets() }
         while !isPaused && !isClosing && session.state != .closed {
             if session.state == .preface {
                 guard takePreface() else { break }
@@ -103,6 +104,28 @@ final class Connection {
         if input.isEmpty { input.shrink(to: host.isBulk(self) ? 1 << 20 : Connection.inputByteCount) }
         flush()
         adjustReading()
+    }
+
+    /// Has the memory fetched that a row of GETs will need, so that they wait for it together and not in turn.
+    private func prefetchGets() {
+        let bytes = input.bytes
+        guard bytes.count > FrameHeader.byteCount, bytes[FrameHeader.typeOffset] == MessageType.get.rawValue else { return }
+        withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 64) { fingerprints in
+            var count = 0
+            var rest = bytes
+            while count < fingerprints.count,
+                case .frame(let header, let body)? = try? FrameDecoder.next(rest, limit: 4_096),
+                header.type == MessageType.get.rawValue
+            {
+                var reader = ByteReader(UnsafeRawBufferPointer(rebasing: rest[body]))
+                guard let view = try? GetView(from: &reader) else { break }
+                fingerprints[count] = host.store.prefetch(kind: view.kind, key: view.key)
+                count += 1
+                rest = UnsafeRawBufferPointer(rebasing: rest[header.frameByteCount...])
+            }
+            guard count > 1 else { return }
+            for fingerprint in fingerprints[..<count] { host.store.prefetchRecord(fingerprint) }
+        }
     }
 
     private func takePreface() -> Bool {

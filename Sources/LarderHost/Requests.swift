@@ -120,13 +120,6 @@ extension Connection {
     private func get(_ id: UInt32, _ body: UnsafeRawBufferPointer) throws(FormatError) {
         var reader = ByteReader(body)
         let view = try GetView(from: &reader)
-        guard let schema = host.store.schema(view.kind) else { return send(unknownKind(view.kind), id: id) }
-        do throws(FormatError) { try schema.checkKey(view.key) } catch {
-            return send(
-                ErrorReply(
-                    .badKey, place: error.offset + 1, field: schema.kind.field(error.field)?.name ?? "",
-                    message: "\(error)"), id: id)
-        }
         get(id, nil, kind: view.kind, key: view.key)
     }
 
@@ -149,13 +142,23 @@ extension Connection {
             }
         case .missing:
             if let request, !session.end(request) { return }
-            send(ErrorReply(.notFound, message: "no record has this key"), id: id)
+            send(absence(kind: kind, key: key), id: id)
         case .found(let stored):
             if let request, !session.end(request) { return }
             let head = StoredRecordHeader(stored)
             let room = output.room(FrameHeader.byteCount + StoredRecordHeader.byteCountMax + stored.record.count)
             if let at = room.baseAddress { output.filled(head.encodeFrame(stored.record, id: id, into: at)) }
         }
+    }
+
+    /// Why there is no record: a key that is none has none, so it is looked at only now.
+    private func absence(kind: Int, key: UnsafeRawBufferPointer) -> ErrorReply {
+        guard let schema = host.store.schema(kind) else { return unknownKind(kind) }
+        do throws(FormatError) { try schema.checkKey(key) } catch {
+            let field = schema.kind.field(error.field)?.name ?? ""
+            return ErrorReply(.badKey, place: error.offset + 1, field: field, message: "\(error)")
+        }
+        return ErrorReply(.notFound, message: "no record has this key")
     }
 
     private func list(_ id: UInt32, _ list: List) {

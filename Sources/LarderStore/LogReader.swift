@@ -77,7 +77,8 @@ struct LogReader {
     private static let windowCount = 10
     /// Entries that can be looked for while what was found before stays where it is: each may take two windows.
     static let borrowedReadsMax = windowCount / 2
-    private static let spotByteCount = 512
+    /// Read where the size of an entry is not known, which is a large one's.
+    private static let spotByteCount = 4_096
     /// Reads that come this close behind one another are a walk; a block's padding and header lie between.
     private static let walkByteCount = 8_192
 
@@ -116,7 +117,7 @@ struct LogReader {
         }
         let file = try handle(segment)
         if !follows {
-            let count = min(max(needed, Self.spotByteCount), end - offset)
+            let count = min(needed > 16 ? needed : Self.spotByteCount, end - offset)
             if case .bytes(let n) = try files.readQuickly(file, at: offset, into: spot.buffer(count)), n >= needed {
                 return .bytes(UnsafeRawBufferPointer(start: spot.memory, count: n))
             }

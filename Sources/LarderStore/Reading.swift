@@ -93,6 +93,17 @@ public enum PageStep {
 }
 
 extension StoreCore {
+    func prefetch(kind: Int, key: UnsafeRawBufferPointer) -> UInt32 {
+        let fingerprint = hasher.fingerprint(kind: kind, key: key)
+        index.prefetch(fingerprint)
+        return fingerprint
+    }
+
+    func prefetchRecord(_ fingerprint: UInt32) {
+        var probe = 0
+        if let ordinal = index.next(fingerprint, &probe) { table.prefetch(ordinal) }
+    }
+
     mutating func get(kind: Int, key: UnsafeRawBufferPointer) throws(StoreError) -> GetResult {
         guard let kindIndex = kinds.index(kind) else { return .missing }
         let fingerprint = hasher.fingerprint(kind: kind, key: key)
@@ -101,7 +112,7 @@ extension StoreCore {
             let place = table[ordinal]
             guard place.kindIndex == kindIndex else { continue }
             let (segment, commit) = try locate(place)
-            switch try entry(segment, commit: commit, offset: Int(place.offset), isSequential: false) {
+            switch try entry(segment, commit, place) {
             case .cold(let read): return .cold(read)
             case .entry(let view):
                 if hasKey(view.payload, key) { return .found(stored(view, commit)) }
@@ -131,7 +142,7 @@ extension StoreCore {
             if !place.isHole && (wanted == nil || place.kindIndex == wanted) {
                 guard cursor.limit > 0 && cursor.byteLimit > 0 else { return .done(isEnd: false) }
                 let (segment, commit) = try locate(place)
-                switch try entry(segment, commit: commit, offset: Int(place.offset), isSequential: false) {
+                switch try entry(segment, commit, place) {
                 case .cold(let read): return .cold(read)
                 case .entry(let view):
                     if cursor.count > 0 && view.payload.count > cursor.byteLimit { return .done(isEnd: false) }

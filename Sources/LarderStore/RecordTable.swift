@@ -2,8 +2,10 @@
 //
 //   chunk of 4,096 ordinals:  u64 first seq of its first ordinal
 //                             u64 × 4,096 places     u32 × 4,096 first seqs, as differences to the chunk's
-//   place, u64:  segment (24 bits) | offset in the segment (32 bits) | kind's index (8 bits); 0 is a hole
+//   place, u64:  segment (20 bits) | offset in the segment (32 bits) | size class (4 bits) | kind's index (8 bits);
+//                0 is a hole. Size class c < 15: the entry has at most 128 (c + 1) bytes; 15: any.
 
+import CLarder
 import LarderFormat
 
 /// Where a record's current entry lies, and of which kind it is.
@@ -13,14 +15,20 @@ struct Place: Equatable {
     @inline(__always)
     init(raw: UInt64) { self.raw = raw }
     @inline(__always)
-    init(segment: UInt32, offset: UInt32, kindIndex: UInt8) {
-        raw = UInt64(segment) &<< 40 | UInt64(offset) &<< 8 | UInt64(kindIndex)
+    init(segment: UInt32, offset: UInt32, kindIndex: UInt8, entryByteCount: Int = .max) {
+        let sizeClass = UInt64(truncatingIfNeeded: min(entryByteCount &- 1, 15 * 128) >> 7)
+        raw = UInt64(segment) &<< 44 | UInt64(offset) &<< 12 | sizeClass &<< 8 | UInt64(kindIndex)
     }
 
     static let hole = Place(raw: 0)
     var isHole: Bool { raw == 0 }
-    var segment: UInt32 { UInt32(truncatingIfNeeded: raw &>> 40) }
-    var offset: UInt32 { UInt32(truncatingIfNeeded: raw &>> 8) }
+    var segment: UInt32 { UInt32(truncatingIfNeeded: raw &>> 44) }
+    var offset: UInt32 { UInt32(truncatingIfNeeded: raw &>> 12) }
+    /// Bytes that hold the whole entry, or 16, which hold its length.
+    var likelyByteCount: Int {
+        let sizeClass = Int(truncatingIfNeeded: raw &>> 8) & 15
+        return sizeClass == 15 ? 16 : (sizeClass &+ 1) &* 128
+    }
     var kindIndex: UInt8 { UInt8(truncatingIfNeeded: raw) }
 }
 
@@ -59,6 +67,12 @@ struct RecordTable: ~Copyable {
     subscript(_ ordinal: UInt32) -> Place {
         let (chunk, index) = slot(ordinal)
         return Place(raw: chunk.load(fromByteOffset: Self.placesOffset &+ index &* 8, as: UInt64.self))
+    }
+
+    @inline(__always)
+    func prefetch(_ ordinal: UInt32) {
+        let (chunk, index) = slot(ordinal)
+        larder_prefetch(UnsafeRawPointer(chunk + Self.placesOffset + index * 8))
     }
 
     func firstSeq(_ ordinal: UInt32) -> UInt64 {

@@ -322,7 +322,8 @@ extension StoreCore {
             else { return }
             let key = UnsafeRawBufferPointer(rebasing: entry.payload[range])
             let fingerprint = hasher.fingerprint(kind: entry.kind, key: key)
-            let place = Place(segment: segment.number, offset: UInt32(offset), kindIndex: kindIndex)
+            let place = Place(
+                segment: segment.number, offset: UInt32(offset), kindIndex: kindIndex, entryByteCount: entry.byteCount)
             segment.saveCount += 1
             segment.liveCount += 1
             if entry.type == EntryType.created {

@@ -71,7 +71,7 @@ final class Segment {
         guard name.hasSuffix(".seg") else { return nil }
         let digits = name.dropLast(4)
         guard digits.count >= 8, digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }), let n = UInt32(digits), n > 0,
-            n < 1 << 24
+            n < 1 << 20
         else { return nil }
         return n
     }

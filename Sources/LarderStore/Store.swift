@@ -125,6 +125,10 @@ extension Store {
     /// Live records by kind number; kind 0 asks for all kinds that have any.
     public func counts(kind: Int) -> [(kind: Int, count: Int)] { core.counts(kind: kind) }
 
+    /// Has the index's memory fetched for a `get` that comes soon. Returns what `prefetchRecord` takes after others.
+    public func prefetch(kind: Int, key: UnsafeRawBufferPointer) -> UInt32 { core.prefetch(kind: kind, key: key) }
+    public func prefetchRecord(_ fingerprint: UInt32) { core.prefetchRecord(fingerprint) }
+
     /// - Throws: `damaged`, when what lies at the key's place is not its record.
     public func get(kind: Int, key: UnsafeRawBufferPointer) throws(StoreError) -> GetResult {
         try core.get(kind: kind, key: key)

@@ -257,7 +257,7 @@ struct StoreCore: ~Copyable {
     /// The entry at a place, its CRC checked. The view is valid until the next read.
     mutating func entry(at place: Place) throws(StoreError) -> EntryRead {
         let (segment, commit) = try locate(place)
-        return try entry(segment, commit: commit, offset: Int(place.offset), isSequential: false)
+        return try entry(segment, commit, place)
     }
 
     /// The segment and the commit that a place lies in.
@@ -270,17 +270,18 @@ struct StoreCore: ~Copyable {
     }
 
     mutating func entry(
-        _ segment: Segment, commit: CommitPlace, offset: Int, isSequential: Bool
+        _ segment: Segment, _ commit: CommitPlace, _ place: Place
     ) throws(StoreError) -> EntryRead {
+        let offset = Int(place.offset)
         if let bytes = slabs.bytes(segment: segment.number, offset: offset), let base = bytes.baseAddress {
             return .entry(try decode(base, bytes.count, segment, commit, offset, isVerified: false))
         }
         let end = Int(commit.end)
-        var needed = min(16, end - offset)
+        var needed = min(place.likelyByteCount, end - offset)
         while true {
             let read: LogBytes
             do throws(SystemError) {
-                read = try reader.bytes(segment, offset: offset, needed: needed, end: end, isSequential: isSequential)
+                read = try reader.bytes(segment, offset: offset, needed: needed, end: end, isSequential: false)
             } catch { throw .system(error) }
             guard case .bytes(let bytes) = read, let base = bytes.baseAddress else {
                 if case .cold(let cold) = read { return .cold(cold) }

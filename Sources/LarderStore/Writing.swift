@@ -386,7 +386,9 @@ extension StoreCore {
             PendingOp(
                 seq: seq, firstSeq: seq, previousSeq: 0, savedAt: staged.time, origin: origin, payload: payload,
                 keyOffset: UInt32(truncatingIfNeeded: keyOffset), keyByteCount: UInt32(truncatingIfNeeded: pointer.pointee.keyByteCount),
-                place: Place(segment: position.segment, offset: offset, kindIndex: pointer.pointee.kindIndex),
+                place: Place(
+                    segment: position.segment, offset: offset, kindIndex: pointer.pointee.kindIndex,
+                    entryByteCount: byteCount),
                 fingerprint: pointer.pointee.fingerprint, kindIndex: pointer.pointee.kindIndex, isDelete: false, isNew: true),
             replacing: earlier)
         batch.conclude(pointer, .created, seq: seq)
@@ -410,7 +412,9 @@ extension StoreCore {
                 seq: seq, firstSeq: firstSeq, previousSeq: previousSeq, savedAt: savedAt, origin: origin,
                 payload: payload, keyOffset: UInt32(1 + Int(record[0])),
                 keyByteCount: UInt32(truncatingIfNeeded: pointer.pointee.keyByteCount),
-                place: Place(segment: position.segment, offset: offset, kindIndex: pointer.pointee.kindIndex),
+                place: Place(
+                    segment: position.segment, offset: offset, kindIndex: pointer.pointee.kindIndex,
+                    entryByteCount: byteCount),
                 fingerprint: pointer.pointee.fingerprint, kindIndex: pointer.pointee.kindIndex, isDelete: false, isNew: false),
             replacing: earlier)
     }
