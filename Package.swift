@@ -18,11 +18,15 @@ let package = Package(
         .target(name: "LarderWire", dependencies: ["LarderFormat"], swiftSettings: swift),
         .target(name: "LarderStore", dependencies: ["LarderFormat", "CLarder"], swiftSettings: swift),
         .target(name: "LarderLoop", dependencies: ["CLibuv", "CLarder"], swiftSettings: swift),
-        .target(name: "LarderHost", dependencies: ["LarderWire", "LarderStore", "LarderLoop", "CLarder"], swiftSettings: swift),
+        .target(
+            name: "LarderHost", dependencies: ["LarderWire", "LarderStore", "LarderLoop", "CLarder"],
+            swiftSettings: swift),
         .target(name: "LarderClient", dependencies: ["LarderWire", "CLarder"], swiftSettings: swift),
         .executableTarget(
-            name: "larder", dependencies: ["LarderHost", "LarderClient", "CLarder"], exclude: ["Demo/Sample"], swiftSettings: swift),
-        .executableTarget(name: "larder-bench", dependencies: ["LarderHost", "LarderClient", "CLarder"], swiftSettings: swift),
+            name: "larder", dependencies: ["LarderHost", "LarderClient", "CLarder"], exclude: ["Demo/Sample"],
+            swiftSettings: swift),
+        .executableTarget(
+            name: "larder-bench", dependencies: ["LarderHost", "LarderClient", "CLarder"], swiftSettings: swift),
         .testTarget(name: "LarderFormatTests", dependencies: ["LarderFormat", "CLarder"], swiftSettings: swift),
         .testTarget(name: "LarderWireTests", dependencies: ["LarderWire"], swiftSettings: swift),
         .testTarget(name: "LarderStoreTests", dependencies: ["LarderStore"], swiftSettings: swift),

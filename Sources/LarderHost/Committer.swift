@@ -1,5 +1,6 @@
 // Commits: what came while the last sync ran goes out together; then come the acks, the events, and those who waited.
 
+import Glibc
 import LarderFormat
 import LarderLoop
 import LarderStore
@@ -70,7 +71,8 @@ extension Host {
     private func finished(_ commit: UInt64, _ failure: SystemError?) {
         store.finish(failure)
         if let failure {
-            options.log("the library can no longer be written: \(failure); it is read on, and a restart decides what survived")
+            options.log(
+                "the library can no longer be written: \(failure); it is read on, and a restart decides what survived")
             failWaiting()
         } else {
             answerWaiting(through: commit)
@@ -103,7 +105,8 @@ extension Host {
         let failed = waiting
         waiting = []
         for reply in failed where !reply.connection.isClosed && reply.connection.session.end(reply.request) {
-            reply.connection.send(writeFailure(.readOnly(reason: store.failure ?? ""), isDelete: reply.isDelete), id: reply.request.id)
+            reply.connection.send(
+                writeFailure(.readOnly(reason: store.failure ?? ""), isDelete: reply.isDelete), id: reply.request.id)
             touched.append(reply.connection)
         }
         flushTouched()
@@ -133,7 +136,7 @@ extension Host {
 
     func writeFailure(_ error: StoreError, isDelete: Bool) -> ErrorReply {
         if case .damaged = error { return ErrorReply(.corrupt, message: "\(error)") }
-        let isFull = store.failureCode == 28 /* ENOSPC */ || store.failureCode == 122 /* EDQUOT */
+        let isFull = store.failureCode == ENOSPC || store.failureCode == EDQUOT
         let number: ErrorNumber = isFull ? .storeFull : isDelete ? .failedToDelete : .failedToSave
         return ErrorReply(
             number,

@@ -109,7 +109,9 @@ final class Connection {
     /// Has the memory fetched that a row of GETs will need, so that they wait for it together and not in turn.
     private func prefetchGets() {
         let bytes = input.bytes
-        guard bytes.count > FrameHeader.byteCount, bytes[FrameHeader.typeOffset] == MessageType.get.rawValue else { return }
+        guard bytes.count > FrameHeader.byteCount, bytes[FrameHeader.typeOffset] == MessageType.get.rawValue else {
+            return
+        }
         withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 64) { fingerprints in
             var count = 0
             var rest = bytes
@@ -159,15 +161,18 @@ final class Connection {
 
     /// The header and body of the frame that waits.
     var pausedFrame: (FrameHeader, UnsafeRawBufferPointer)? {
-        guard isPaused, case .frame(let header, let body)? = try? FrameDecoder.next(
-            input.bytes, limit: session.frameBodyByteCountMax)
+        guard isPaused,
+            case .frame(let header, let body)? = try? FrameDecoder.next(
+                input.bytes, limit: session.frameBodyByteCountMax)
         else { return nil }
         return (header, UnsafeRawBufferPointer(rebasing: input.bytes[body]))
     }
 
     private func adjustReading() {
         guard !isClosing else { return }
-        let wants = !isPaused && !closesWhenWritten && output.count + stream.pendingWriteByteCount < Connection.outputByteCountMax
+        let wants =
+            !isPaused && !closesWhenWritten
+            && output.count + stream.pendingWriteByteCount < Connection.outputByteCountMax
         if wants == isReading { return }
         isReading = wants
         if wants {

@@ -115,11 +115,13 @@ public final class Host {
         let report = store.report
         if report.cutByteCount > 0 {
             options.log(
-                "\(report.cutByteCount) bytes at the end of the log were unfinished; they were put into \(report.asidePath)")
+                "\(report.cutByteCount) bytes at the end of the log were unfinished; they were put into \(report.asidePath)"
+            )
         }
         for span in report.lostSpans {
             options.log(
-                "entries \(span.after + 1) to \(span.through) are damaged (segment \(span.segment), offset \(span.offset)); the rest is served")
+                "entries \(span.after + 1) to \(span.through) are damaged (segment \(span.segment), offset \(span.offset)); the rest is served"
+            )
         }
     }
 

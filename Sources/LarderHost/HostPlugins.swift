@@ -77,7 +77,9 @@ extension Host {
     }
 
     func perform(_ request: Plugin) -> PluginAnswer {
-        guard let plugins, !isStopping else { return .failure(ErrorReply(.shuttingDown, message: "the host is stopping")) }
+        guard let plugins, !isStopping else {
+            return .failure(ErrorReply(.shuttingDown, message: "the host is stopping"))
+        }
         do throws(PluginError) {
             switch request.action {
             case .enable: return .success(try plugins.enable(request.name))

@@ -90,7 +90,8 @@ extension Connection {
             send(
                 Welcome(
                     version: version, hostVersion: host.options.version, capabilities: capabilities,
-                    epoch: host.store.epoch, lastSeq: host.store.lastSeq, floor: host.store.floor, limits: session.limits),
+                    epoch: host.store.epoch, lastSeq: host.store.lastSeq, floor: host.store.floor,
+                    limits: session.limits),
                 id: id)
         }
     }
@@ -105,7 +106,9 @@ extension Connection {
         session.accepted(register)
         self.register = register
         send(
-            Registered(name: name, settings: host.settings(of: pluginName).map { Registered.Setting(name: $0.name, json: $0.json) }),
+            Registered(
+                name: name,
+                settings: host.settings(of: pluginName).map { Registered.Setting(name: $0.name, json: $0.json) }),
             id: id)
     }
 
@@ -164,7 +167,8 @@ extension Connection {
     private func list(_ id: UInt32, _ list: List) {
         guard list.kind == 0 || host.store.kind(list.kind) != nil else { return send(unknownKind(list.kind), id: id) }
         guard (1...10_000).contains(list.limit) else {
-            return send(ErrorReply(.badMessage, message: "LIST: the limit must be 1 to 10000, not \(list.limit)"), id: id)
+            return send(
+                ErrorReply(.badMessage, message: "LIST: the limit must be 1 to 10000, not \(list.limit)"), id: id)
         }
         var after: PageToken?
         if !list.token.isEmpty {
@@ -173,7 +177,8 @@ extension Connection {
                 token.isReverse == list.isReverse
             else {
                 return send(
-                    ErrorReply(.badToken, message: "the page token is none of this library, kind and direction"), id: id)
+                    ErrorReply(.badToken, message: "the page token is none of this library, kind and direction"), id: id
+                )
             }
         }
         let byteLimit = list.byteCountMax == 0 ? Host.pageByteCount : min(list.byteCountMax, Host.pageByteCountMax)
@@ -224,14 +229,17 @@ extension Connection {
     }
 
     private func count(_ id: UInt32, _ count: Count) {
-        guard count.kind == 0 || host.store.kind(count.kind) != nil else { return send(unknownKind(count.kind), id: id) }
+        guard count.kind == 0 || host.store.kind(count.kind) != nil else {
+            return send(unknownKind(count.kind), id: id)
+        }
         send(Counted(host.store.counts(kind: count.kind).map { KindCount(kind: $0.kind, count: $0.count) }), id: id)
     }
 
     private func origins(_ id: UInt32, _ origins: Origins) {
         let rows = host.store.origins.drop { $0.number <= origins.after }.prefix(max(1, min(origins.limit, 10_000)))
         send(
-            OriginList(rows.map { OriginList.Origin(number: $0.number, name: $0.name, token: $0.token, time: $0.time) }),
+            OriginList(
+                rows.map { OriginList.Origin(number: $0.number, name: $0.name, token: $0.token, time: $0.time) }),
             id: id)
     }
 

@@ -31,7 +31,8 @@ extension Host {
         status.sessions = allConnections.filter { $0.session.state == .open || $0.session.state == .draining }.map(row)
         status.plugins = (plugins?.statusRows() ?? []).map {
             StatusIs.Plugin(
-                name: $0.name, state: $0.state, pid: Int($0.processID), restarts: $0.restartCount, lastError: $0.lastError)
+                name: $0.name, state: $0.state, pid: Int($0.processID), restarts: $0.restartCount,
+                lastError: $0.lastError)
         }
         return status
     }

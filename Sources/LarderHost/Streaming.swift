@@ -140,7 +140,9 @@ extension Host {
                 iovec(iov_base: UnsafeMutableRawPointer(mutating: run.bytes.baseAddress), iov_len: run.bytes.count))
             pieceStart = writer.at
         }
-        if writer.at > pieceStart { scratch.slices.append(iovec(iov_base: pieceStart, iov_len: writer.at - pieceStart)) }
+        if writer.at > pieceStart {
+            scratch.slices.append(iovec(iov_base: pieceStart, iov_len: writer.at - pieceStart))
+        }
         let byteCount = FrameHeader.byteCount + body
         if connection.canWriteNow {
             scratch.slices.withUnsafeBufferPointer { connection.send($0, byteCount: byteCount) }
@@ -165,7 +167,8 @@ extension Host {
         connection.subscriptions.removeAll { $0 === subscription }
         _ = connection.session.endSubscription(subscription.id)
         for sync in subscription.syncs where connection.session.end(sync.request) {
-            connection.send(ErrorReply(.unknownSubscription, message: "the subscription has ended"), id: sync.request.id)
+            connection.send(
+                ErrorReply(.unknownSubscription, message: "the subscription has ended"), id: sync.request.id)
         }
         subscription.syncs = []
     }

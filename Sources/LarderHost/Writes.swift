@@ -20,7 +20,9 @@ extension Connection {
     }
 
     private func refusal(of header: WriteHeader) -> ErrorReply? {
-        if header.flags.contains(.atomic) { return ErrorReply(.unsupported, message: "atomic batches are not in this draft") }
+        if header.flags.contains(.atomic) {
+            return ErrorReply(.unsupported, message: "atomic batches are not in this draft")
+        }
         if header.origin != 0, !host.store.isOpenImport(header.origin) {
             return ErrorReply(.unknownOrigin, message: "origin \(header.origin) is no import that is under way")
         }

@@ -18,7 +18,8 @@ public struct Identity: Equatable, Sendable {
     public var createdAt: Int64
 
     public static func == (a: Identity, b: Identity) -> Bool {
-        a.library == b.library && a.epoch == b.epoch && a.fingerprintKey == b.fingerprintKey && a.createdAt == b.createdAt
+        a.library == b.library && a.epoch == b.epoch && a.fingerprintKey == b.fingerprintKey
+            && a.createdAt == b.createdAt
     }
 
     /// A new one, from the generator.
@@ -52,7 +53,9 @@ public struct Identity: Equatable, Sendable {
         guard bytes.count >= 16, Array(bytes[0..<8]) == Identity.magic else {
             throw .notALibrary(path: path, reason: "its file `larder` does not begin with LARDERLB")
         }
-        let version = bytes.withUnsafeBytes { Int(UInt32(littleEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt32.self))) }
+        let version = bytes.withUnsafeBytes {
+            Int(UInt32(littleEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt32.self)))
+        }
         guard version <= Identity.formatVersion else {
             throw .newerFormat(path: path, found: version, supported: Identity.formatVersion)
         }
@@ -63,7 +66,8 @@ public struct Identity: Equatable, Sendable {
             bytes.withUnsafeBytes { UInt64(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) }
         }
         let crc = bytes.withUnsafeBytes { crc32c(UnsafeRawBufferPointer(rebasing: $0[0..<124])) }
-        guard UInt32(truncatingIfNeeded: word(120) >> 32) == crc, version == Identity.formatVersion, word(32) != 0 else {
+        guard UInt32(truncatingIfNeeded: word(120) >> 32) == crc, version == Identity.formatVersion, word(32) != 0
+        else {
             throw .damaged(path: path, offset: 124, fault: FormatError(.badChecksum, at: 124))
         }
         library = UUIDBytes(high: word(16).byteSwapped, low: word(24).byteSwapped)

@@ -8,7 +8,9 @@ extension StoreCore {
     ) throws(StoreError) -> (origin: UInt64, lastBatch: UInt64, isResumed: Bool)? {
         if let failure { throw .readOnly(reason: failure) }
         if clear != nil { return nil }
-        if !token.isEmpty, let known = origins.number(name: programName, token: token), origins.openImports.contains(known) {
+        if !token.isEmpty, let known = origins.number(name: programName, token: token),
+            origins.openImports.contains(known)
+        {
             return (known, origins.lastBatch[known] ?? 0, true)
         }
         let room = source.utf8.count + token.utf8.count + programName.utf8.count + 2 * EntryWriter.headByteCountMax
@@ -25,14 +27,17 @@ extension StoreCore {
         return (number, 0, false)
     }
 
-    mutating func endImport(origin: UInt64, outcome: UInt8, counts: [UInt64], now: Int64) throws(StoreError) -> UInt64? {
+    mutating func endImport(origin: UInt64, outcome: UInt8, counts: [UInt64], now: Int64) throws(StoreError) -> UInt64?
+    {
         if let failure { throw .readOnly(reason: failure) }
         if clear != nil { return nil }
         var writer = ByteWriter()
         writer.varint(origin)
         writer.u8(outcome)
         for count in counts { writer.varint(count) }
-        guard case .ready = try makeRoom(writer.count + EntryWriter.headByteCountMax, isRun: false, now: now) else { return nil }
+        guard case .ready = try makeRoom(writer.count + EntryWriter.headByteCountMax, isRun: false, now: now) else {
+            return nil
+        }
         try stageOther(EntryType.importEnded, writer.bytes)
         origins.openImports.remove(origin)
         return nextSeq - 1

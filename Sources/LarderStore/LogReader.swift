@@ -59,7 +59,9 @@ final class Window: @unchecked Sendable {
 
     @inline(__always)
     func bytes(segment: UInt32, offset: Int, needed: Int) -> UnsafeRawBufferPointer? {
-        guard segment == self.segment, offset >= self.offset, offset &+ needed <= self.offset &+ count else { return nil }
+        guard segment == self.segment, offset >= self.offset, offset &+ needed <= self.offset &+ count else {
+            return nil
+        }
         let from = offset &- self.offset
         return UnsafeRawBufferPointer(start: memory + from, count: count &- from)
     }
@@ -106,7 +108,9 @@ struct LogReader {
                 window.lastUse = clock
                 return .bytes(found)
             }
-            if offset >= window.offset && offset < window.offset &+ window.count &+ Self.walkByteCount { follows = true }
+            if offset >= window.offset && offset < window.offset &+ window.count &+ Self.walkByteCount {
+                follows = true
+            }
         }
         if !follows {
             let ahead = offset &- Int(lastSpot.offset)

@@ -94,7 +94,9 @@ public enum CursorCheck: Equatable, Sendable {
 
 extension StoreCore {
     func check(epoch: UInt64, seq: UInt64) -> CursorCheck {
-        guard epoch == identity.epoch, seq <= publishedSeq, seq == UInt64.max || seq + 1 >= floor else { return .expired }
+        guard epoch == identity.epoch, seq <= publishedSeq, seq == UInt64.max || seq + 1 >= floor else {
+            return .expired
+        }
         for gap in recoveredGaps where seq >= gap.lowerBound && seq <= gap.upperBound { return .expired }
         return .good
     }
@@ -120,8 +122,9 @@ extension StoreCore {
                 cursor.seq = lost.through
                 return .lost(after: lost.after, through: lost.through)
             }
-            guard budget > 0 && passed < 4_194_304 && runs.count < Self.runCountMax
-                && windowReads < LogReader.borrowedReadsMax
+            guard
+                budget > 0 && passed < 4_194_304 && runs.count < Self.runCountMax
+                    && windowReads < LogReader.borrowedReadsMax
             else { return .more }
             let end = Int(commit.end)
             let bytes: UnsafeRawBufferPointer
@@ -133,7 +136,8 @@ extension StoreCore {
                 windowReads += 1
                 switch try window(segment, cursor.offset, end) {
                 case .cold(let read): return .cold(read)
-                case .bytes(let found): bytes = UnsafeRawBufferPointer(rebasing: found[..<min(found.count, end - cursor.offset)])
+                case .bytes(let found):
+                    bytes = UnsafeRawBufferPointer(rebasing: found[..<min(found.count, end - cursor.offset)])
                 }
             }
             let before = cursor.offset
@@ -155,7 +159,8 @@ extension StoreCore {
         while true {
             let read: LogBytes
             do throws(SystemError) {
-                read = try reader.bytes(segment, offset: offset, needed: needed, end: segment.byteCount, isSequential: true)
+                read = try reader.bytes(
+                    segment, offset: offset, needed: needed, end: segment.byteCount, isSequential: true)
             } catch { throw .system(error) }
             guard case .bytes(let bytes) = read else { return read }
             var head = ByteReader(bytes)
@@ -277,7 +282,9 @@ extension StoreCore {
         while let segment = segment(cursor.segment) {
             if cursor.commit < segment.commits.count { return segment }
             // Damage can have left a segment with nothing in it.
-            guard let next = segments.first(where: { $0.number > cursor.segment && !$0.commits.isEmpty }) else { return nil }
+            guard let next = segments.first(where: { $0.number > cursor.segment && !$0.commits.isEmpty }) else {
+                return nil
+            }
             cursor.segment = next.number
             cursor.commit = 0
             cursor.offset = 0

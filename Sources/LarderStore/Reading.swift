@@ -161,7 +161,8 @@ extension StoreCore {
     /// Live records by kind number: all kinds with any, or the one asked for.
     func counts(kind: Int) -> [(kind: Int, count: Int)] {
         var rows: [(kind: Int, count: Int)] = []
-        for (at, schema) in kinds.schemas.enumerated() where kind == 0 ? liveCounts[at] > 0 : schema.kind.number == kind {
+        for (at, schema) in kinds.schemas.enumerated() where kind == 0 ? liveCounts[at] > 0 : schema.kind.number == kind
+        {
             rows.append((schema.kind.number, liveCounts[at]))
         }
         return rows

@@ -2,100 +2,6 @@
 
 import LarderFormat
 
-/// What opening found.
-public struct RecoveryReport: Equatable, Sendable {
-    /// Bytes of an unfinished tail that were cut and put aside.
-    public var cutByteCount = 0
-    /// Where they are now, or empty.
-    public var asidePath = ""
-    /// Seqs whose entries were damaged where the log was known to be durable: (after, through).
-    public var lostSpans: [LostSpan] = []
-    /// Seqs that no entry has because of the cut; 0 … 0 if there was none.
-    public var gapFrom: UInt64 = 0
-    public var gapThrough: UInt64 = 0
-    public var entryCount = 0
-    public var byteCount = 0
-
-    public init() {}
-}
-
-/// Entries in (after, through] are damaged.
-public struct LostSpan: Equatable, Sendable {
-    public var after: UInt64
-    public var through: UInt64
-    public var segment: UInt32
-    public var offset: Int
-}
-
-/// How far the seqs jump over a cut tail.
-let recoverySeqJump: UInt64 = 1 << 20
-
-/// Reads one segment front to back in large pieces.
-struct SegmentScanner {
-    let files: any StoreFiles
-    let file: FileHandle
-    let path: String
-    let number: UInt32
-    let size: Int
-    private let window = Window(capacity: 2 * BlockHeader.byteCountMax)
-
-    init(files: any StoreFiles, path: String, number: UInt32) throws(StoreError) {
-        self.files = files
-        self.path = path
-        self.number = number
-        do throws(SystemError) {
-            file = try files.openForReading(path)
-            size = try files.size(file)
-        } catch { throw .system(error) }
-    }
-
-    func close() { files.close(file) }
-
-    /// Bytes from `offset`, at least `needed` of them unless the file ends before.
-    func bytes(_ offset: Int, _ needed: Int) throws(StoreError) -> UnsafeRawBufferPointer {
-        let available = min(needed, size - offset)
-        if let found = window.bytes(segment: number, offset: offset, needed: available) { return found }
-        window.segment = 0
-        do throws(SystemError) {
-            window.count = try files.read(
-                file, at: offset, into: window.buffer(min(window.capacity, max(size - offset, 0))))
-        } catch { throw .system(error) }
-        window.segment = number
-        window.offset = offset
-        return UnsafeRawBufferPointer(start: window.memory, count: window.count)
-    }
-
-    /// The block header at `offset` if it checks, else nil.
-    func header(_ offset: Int, epoch: UInt64) throws(StoreError) -> BlockHeader? {
-        let fixed = try bytes(offset, BlockHeader.fixedByteCount)
-        guard let byteCount = BlockHeader.peekByteCount(fixed), byteCount <= BlockHeader.byteCountMax else { return nil }
-        let head = try bytes(offset, byteCount)
-        guard head.count >= byteCount, offset <= Int(UInt32.max) else { return nil }
-        let header: BlockHeader
-        do throws(FormatError) {
-            header = try BlockHeader(head, epoch: epoch, position: LogPosition(segment: number, offset: UInt32(offset)))
-        } catch {
-            // The CRC holds, so a newer writer made it.
-            if error == FormatError(.badStructure, at: 4) {
-                throw .newerFormat(path: path, found: Int(head[4]), supported: Int(BlockHeader.formatVersion))
-            }
-            return nil
-        }
-        return offset + Int(header.blockByteCount) <= size ? header : nil
-    }
-
-    func isZero(from offset: Int) throws(StoreError) -> Bool {
-        var at = offset
-        while at < size {
-            let piece = try bytes(at, min(BlockHeader.byteCountMax, size - at))
-            guard piece.allSatisfy({ $0 == 0 }) else { return false }
-            at += piece.count
-            if piece.isEmpty { return false }
-        }
-        return true
-    }
-}
-
 extension StoreCore {
     /// Reads the whole log, fills the index, and finds where the log ends.
     mutating func recover() throws(StoreError) {
@@ -130,7 +36,8 @@ extension StoreCore {
                     let isWhole: Bool
                     if isContinued && !isRunOpen {
                         // The beginning of its run is gone: it counts only where it was durable.
-                        isWhole = try isSynced(LogPosition(segment: number, offset: UInt32(offset)), numbers, at, offset)
+                        isWhole = try isSynced(
+                            LogPosition(segment: number, offset: UInt32(offset)), numbers, at, offset)
                     } else {
                         isWhole = try continues && !isContinued ? isWholeRun(numbers, at, offset) : true
                     }
@@ -231,7 +138,9 @@ extension StoreCore {
         return false
     }
 
-    private func isSynced(_ place: LogPosition, _ numbers: [UInt32], _ first: Int, _ start: Int) throws(StoreError) -> Bool {
+    private func isSynced(_ place: LogPosition, _ numbers: [UInt32], _ first: Int, _ start: Int) throws(StoreError)
+        -> Bool
+    {
         try syncedBehind(numbers, first, start) > place
     }
 
@@ -255,7 +164,9 @@ extension StoreCore {
 
     // MARK: Blocks
 
-    private func isWholeBlock(_ scanner: SegmentScanner, _ header: BlockHeader, _ offset: Int) throws(StoreError) -> Bool {
+    private func isWholeBlock(_ scanner: SegmentScanner, _ header: BlockHeader, _ offset: Int) throws(StoreError)
+        -> Bool
+    {
         let block = try scanner.bytes(offset, Int(header.blockByteCount))
         guard block.count >= Int(header.blockByteCount), let base = block.baseAddress else { return false }
         var at = header.byteCount
@@ -279,9 +190,12 @@ extension StoreCore {
     }
 
     /// Puts the entries of a whole block into the index; false when the block is not whole.
-    private mutating func apply(_ scanner: SegmentScanner, _ header: BlockHeader, _ offset: Int) throws(StoreError) -> Bool {
+    private mutating func apply(_ scanner: SegmentScanner, _ header: BlockHeader, _ offset: Int) throws(StoreError)
+        -> Bool
+    {
         guard header.flags & BlockHeader.compressed == 0 else {
-            throw .notALibrary(path: path, reason: "block \(scanner.number):\(offset) is compressed; reading it needs zstd")
+            throw .notALibrary(
+                path: path, reason: "block \(scanner.number):\(offset) is compressed; reading it needs zstd")
         }
         guard try isWholeBlock(scanner, header, offset), let segment = segments.last else { return false }
         let block = try scanner.bytes(offset, Int(header.blockByteCount))
@@ -305,7 +219,8 @@ extension StoreCore {
             }
             segment.commits.append(
                 CommitPlace(
-                    firstSeq: commit.firstSeq, time: commit.time, start: UInt32(offset + start), end: UInt32(offset + end),
+                    firstSeq: commit.firstSeq, time: commit.time, start: UInt32(offset + start),
+                    end: UInt32(offset + end),
                     seqSpan: UInt32(truncatingIfNeeded: lastSeq - commit.firstSeq), isPlain: isPlain))
             publishedSeq = max(publishedSeq, lastSeq)
         }
@@ -313,7 +228,7 @@ extension StoreCore {
         return true
     }
 
-    private mutating func applyEntry(_ entry: EntryView, _ time: Int64, _ segment: Segment, _ offset: Int) {
+    mutating func applyEntry(_ entry: EntryView, _ time: Int64, _ segment: Segment, _ offset: Int) {
         report.entryCount += 1
         switch entry.type {
         case EntryType.created, EntryType.updated:
@@ -368,142 +283,5 @@ extension StoreCore {
         } catch {
             // The entry's CRC holds, so a newer writer made it: it is kept, and means nothing here.
         }
-    }
-
-    // MARK: Damage
-
-    /// Saves what can be had of a damaged stretch; returns where the walk goes on.
-    private mutating func salvage(
-        _ numbers: [UInt32], _ at: Int, _ scanner: SegmentScanner, _ header: BlockHeader?, _ offset: Int
-    ) throws(StoreError) -> Int {
-        let before = publishedSeq
-        guard let header, let segment = segments.last else {
-            var next = offset + BlockHeader.alignment
-            var first: UInt64?
-            while next < scanner.size {
-                first = try scanner.header(next, epoch: identity.epoch)?.commits.first?.firstSeq
-                if first != nil { break }
-                next += BlockHeader.alignment
-            }
-            next = min(next, scanner.size)
-            // A log goes on behind damage that is vouched for: at the latest in a later segment.
-            for number in numbers[(at + 1)...] where first == nil {
-                let later = try SegmentScanner(files: files, path: logPath + "/" + Segment.name(number), number: number)
-                defer { later.close() }
-                first = try later.header(0, epoch: identity.epoch)?.commits.first?.firstSeq
-            }
-            let through = first.map { $0 - 1 } ?? before
-            segments.last?.byteCount = next
-            report.lostSpans.append(
-                LostSpan(after: before, through: max(through, before), segment: scanner.number, offset: offset))
-            publishedSeq = max(publishedSeq, through)
-            return next
-        }
-        let block = try scanner.bytes(offset, Int(header.blockByteCount))
-        guard let base = block.baseAddress else { return offset + Int(header.blockByteCount) }
-        var start = header.byteCount
-        for commit in header.commits {
-            let end = start + Int(commit.plainByteCount)
-            salvage(commit, base, start, min(end, block.count), segment, offset)
-            start = end
-        }
-        segment.byteCount = offset + Int(header.blockByteCount)
-        return offset + Int(header.blockByteCount)
-    }
-
-    private mutating func salvage(
-        _ commit: CommitHeader, _ base: UnsafeRawPointer, _ start: Int, _ end: Int, _ segment: Segment, _ offset: Int
-    ) {
-        var at = start
-        var pieceStart = start
-        var lastSeq: UInt64?
-        var lostFrom: Int?
-        func close(_ core: inout StoreCore, _ pieceEnd: Int) {
-            guard let lastSeq, pieceEnd > pieceStart else { return }
-            segment.commits.append(
-                CommitPlace(
-                    firstSeq: commit.firstSeq, time: commit.time, start: UInt32(offset + pieceStart),
-                    end: UInt32(offset + pieceEnd), seqSpan: UInt32(truncatingIfNeeded: lastSeq - commit.firstSeq),
-                    isPlain: false))
-            core.publishedSeq = max(core.publishedSeq, lastSeq)
-        }
-        while at < end {
-            let entry = try? readEntry(
-                base: base, offset: at, end: end, commitFirstSeq: commit.firstSeq, commitTime: commit.time)
-            if let entry, entry.seq > (lastSeq ?? (commit.firstSeq - 1)) {
-                if let from = lostFrom {
-                    report.lostSpans.append(
-                        LostSpan(
-                            after: lastSeq ?? max(publishedSeq, commit.firstSeq - 1), through: entry.seq - 1,
-                            segment: segment.number, offset: offset + from))
-                    lostFrom = nil
-                    pieceStart = at
-                }
-                applyEntry(entry, commit.time, segment, offset + at)
-                lastSeq = entry.seq
-                at += entry.byteCount
-                continue
-            }
-            if lostFrom == nil {
-                close(&self, at)
-                lostFrom = at
-            }
-            at += 1
-        }
-        if let from = lostFrom {
-            // How many entries the commit's end held is known; how many seqs they spanned is not, but it is no fewer.
-            let after = lastSeq ?? commit.firstSeq - 1
-            report.lostSpans.append(
-                LostSpan(
-                    after: after, through: max(after, commit.firstSeq + UInt64(commit.entryCount) - 1),
-                    segment: segment.number, offset: offset + from))
-            publishedSeq = max(publishedSeq, commit.firstSeq + UInt64(commit.entryCount) - 1)
-        } else {
-            close(&self, end)
-        }
-    }
-
-    /// Copies everything from here on aside and takes it out of the log.
-    private mutating func cut(_ numbers: [UInt32], _ at: Int, _ offset: Int) throws(StoreError) {
-        let number = numbers[at]
-        let segmentPath = logPath + "/" + Segment.name(number)
-        let asideName = "\(Segment.name(number)).\(offset).\(publishedSeq)"
-        report.asidePath = path + "/aside/" + asideName
-        let scanner = try SegmentScanner(files: files, path: segmentPath, number: number)
-        defer { scanner.close() }
-        report.cutByteCount = scanner.size - offset
-        guard !options.isReadOnly else { return }
-        do throws(SystemError) {
-            try files.makeDirectory(path + "/aside")
-            try copyAside(scanner, offset, report.asidePath)
-            // Last first: a crash in between leaves a log that is cut further back, never one with a hole.
-            for later in numbers[(at + 1)...].reversed() {
-                try files.rename(logPath + "/" + Segment.name(later), to: path + "/aside/" + Segment.name(later))
-                try files.syncDirectory(logPath)
-            }
-            try files.syncDirectory(path + "/aside")
-            let file = try files.openForWriting(segmentPath)
-            defer { files.close(file) }
-            try files.truncate(file, to: offset)
-            try files.sync(file)
-        } catch { throw .system(error) }
-    }
-
-    private func copyAside(_ scanner: SegmentScanner, _ start: Int, _ target: String) throws(SystemError) {
-        let copy = try files.openForWriting(target)
-        defer { files.close(copy) }
-        let piece = Window(capacity: 1_048_576)
-        var offset = start
-        while offset < scanner.size {
-            let count = try files.read(scanner.file, at: offset, into: piece.buffer(1_048_576))
-            guard count > 0 else { break }
-            // Aligned writes only: the last piece is padded and the copy cut to size.
-            let padded = (count + BlockHeader.alignment - 1) & ~(BlockHeader.alignment - 1)
-            (piece.memory + count).initializeMemory(as: UInt8.self, repeating: 0, count: padded - count)
-            try files.write(copy, at: offset - start, UnsafeRawBufferPointer(start: piece.memory, count: padded))
-            offset += count
-        }
-        try files.truncate(copy, to: scanner.size - start)
-        try files.sync(copy)
     }
 }

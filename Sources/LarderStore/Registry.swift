@@ -97,7 +97,9 @@ struct OriginTable {
 
     var next: UInt64 { (origins.last?.number ?? 0) + 1 }
 
-    private static func nameKey(_ name: String, _ token: String) -> String { token.isEmpty ? name : name + "\u{0}" + token }
+    private static func nameKey(_ name: String, _ token: String) -> String {
+        token.isEmpty ? name : name + "\u{0}" + token
+    }
 
     func number(name: String, token: String) -> UInt64? { byName[OriginTable.nameKey(name, token)] }
     func origin(_ number: UInt64) -> Origin? { byNumber[number].map { origins[$0] } }

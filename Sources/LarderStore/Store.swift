@@ -174,7 +174,9 @@ extension Store {
     /// Number of the newest commit that answers may wait for.
     public var lastFinishedCommit: UInt64 { (core.inFlight?.number ?? core.staged.number) - 1 }
 
-    public func beginClear(kind: Int, programName: String) -> Bool { core.beginClear(kind: kind, programName: programName) }
+    public func beginClear(kind: Int, programName: String) -> Bool {
+        core.beginClear(kind: kind, programName: programName)
+    }
     public func stepClear(now: Int64) throws(StoreError) -> ClearStep { try core.stepClear(now: now) }
     public var isClearing: Bool { core.clear != nil }
 }

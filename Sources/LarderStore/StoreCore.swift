@@ -238,7 +238,9 @@ struct StoreCore: ~Copyable {
         table.set(ordinal, .hole)
     }
 
-    private var lastFirstSeq: UInt64 { table.count == 0 ? 0 : table.firstSeq(UInt32(truncatingIfNeeded: table.count &- 1)) }
+    private var lastFirstSeq: UInt64 {
+        table.count == 0 ? 0 : table.firstSeq(UInt32(truncatingIfNeeded: table.count &- 1))
+    }
 
     mutating func closeHolesIfWorthIt() {
         guard table.isWorthRenumbering else { return }
@@ -264,7 +266,8 @@ struct StoreCore: ~Copyable {
     @inline(__always)
     func locate(_ place: Place) throws(StoreError) -> (Segment, CommitPlace) {
         guard let segment = segment(place.segment), let at = segment.commitIndex(holding: place.offset) else {
-            throw .damaged(path: path, offset: Int(place.offset), fault: FormatError(.badStructure, at: Int(place.offset)))
+            throw .damaged(
+                path: path, offset: Int(place.offset), fault: FormatError(.badStructure, at: Int(place.offset)))
         }
         return (segment, segment.commits[at])
     }
@@ -289,7 +292,8 @@ struct StoreCore: ~Copyable {
             }
             let whole = try wholeByteCount(bytes, segment, offset, end)
             if whole <= bytes.count {
-                return .entry(try decode(base, min(bytes.count, end - offset), segment, commit, offset, isVerified: true))
+                return .entry(
+                    try decode(base, min(bytes.count, end - offset), segment, commit, offset, isVerified: true))
             }
             needed = whole
         }
@@ -310,7 +314,8 @@ struct StoreCore: ~Copyable {
     }
 
     private func decode(
-        _ base: UnsafeRawPointer, _ count: Int, _ segment: Segment, _ commit: CommitPlace, _ offset: Int, isVerified: Bool
+        _ base: UnsafeRawPointer, _ count: Int, _ segment: Segment, _ commit: CommitPlace, _ offset: Int,
+        isVerified: Bool
     ) throws(StoreError) -> EntryView {
         do throws(FormatError) {
             return try readEntry(

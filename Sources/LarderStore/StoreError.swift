@@ -43,7 +43,8 @@ extension StoreError: CustomStringConvertible {
         switch self {
         case .system(let error): error.description
         case .locked(let path, let holder):
-            holder.map { "the library \(path) is open in process \($0)" } ?? "the library \(path) is open in another process"
+            holder.map { "the library \(path) is open in process \($0)" }
+                ?? "the library \(path) is open in another process"
         case .noLibrary(let path): "there is no library at \(path)"
         case .notALibrary(let path, let reason): "\(path) is not a library: \(reason)"
         case .newerFormat(let path, let found, let supported):

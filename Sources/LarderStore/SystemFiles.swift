@@ -18,7 +18,7 @@ public final class SystemFiles: StoreFiles {
         let flags = O_RDWR | O_CREAT | O_CLOEXEC
         do throws(SystemError) {
             return try open(path, flags | larder_o_direct())
-        } catch where error.code == EINVAL {
+        } catch  where error.code == EINVAL {
             // tmpfs and some overlays have no direct writes.
             return try open(path, flags)
         }

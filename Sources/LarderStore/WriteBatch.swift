@@ -271,7 +271,9 @@ public final class WriteBatch {
     public var operationCount: Int { ops.count }
 
     /// The key that the host made for the operation at `position`, or nil.
-    public func madeKey(at position: Int) -> [UInt8]? { ops.pointer(position).pointee.madeKey ? Array(ops.pointer(position).pointee.key) : nil }
+    public func madeKey(at position: Int) -> [UInt8]? {
+        ops.pointer(position).pointee.madeKey ? Array(ops.pointer(position).pointee.key) : nil
+    }
 
     /// Copies every payload that is borrowed, so that the batch can wait while its frame's memory is used again.
     public func takeCopies() {

@@ -27,178 +27,6 @@ public enum Staged: Equatable, Sendable {
 public let batchResultByteCountMax = 16_777_216
 
 extension StoreCore {
-    /// Checks an operation and puts it with the batch. A bad one is refused there and then.
-    mutating func add(_ operation: WriteOperation, to batch: WriteBatch) {
-        guard let kindIndex = kinds.index(operation.kind) else {
-            batch.refuse(.unknownKind(operation.kind))
-            return
-        }
-        var op = BatchOp(payload: operation.payload)
-        op.kindIndex = kindIndex
-        op.kindNumber = Int32(truncatingIfNeeded: operation.kind)
-        op.isDelete = operation.isDelete
-        op.mode = operation.mode
-        op.isPersonal = operation.isPersonal
-        op.known = Int32(clamping: operation.known)
-        do throws(FormatError) {
-            try kinds.with(kindIndex) { schema throws(FormatError) in
-                if operation.isDelete {
-                    try schema.checkKey(operation.payload)
-                    op.keyByteCount = Int32(truncatingIfNeeded: operation.payload.count)
-                } else {
-                    try check(&op, schema, batch)
-                }
-            }
-        } catch {
-            batch.refuse(operation.isDelete ? .badKey(error) : .format(error))
-            return
-        }
-        if operation.ifSeq != nil || !operation.unset.isEmpty {
-            op.hasRareOptions = true
-            batch.rare[batch.ops.count] = (operation.ifSeq, operation.unset)
-        }
-        op.fingerprint = hasher.fingerprint(kind: operation.kind, key: op.key)
-        index.prefetch(op.fingerprint)
-        batch.ops.append(op)
-    }
-
-    @inline(__always)
-    private func check(_ op: inout BatchOp, _ schema: RecordSchema, _ batch: WriteBatch) throws(FormatError) {
-        var exempt = FieldSet()
-        if op.mode == .merge || op.mode == .fill {
-            op.mayBePartial = schema.requiresMoreThanKey
-            if op.mayBePartial || schema.kindKeyIsOneUUID { exempt = exemptFields(op, schema) }
-        } else if schema.kindKeyIsOneUUID {
-            exempt = exemptFields(op, schema)
-        }
-        var scan = try schema.scan(op.payload, exempt: exempt)
-        if schema.kindKeyIsOneUUID && !scan.present.contains(1) {
-            op.payload = withMadeKey(op.payload, scan.present, batch)
-            op.madeKey = true
-            scan = try schema.scan(op.payload, exempt: exempt)
-        }
-        op.keyOffset = Int32(truncatingIfNeeded: scan.keyOffset)
-        op.keyByteCount = Int32(truncatingIfNeeded: scan.keyByteCount)
-        op.hasGuardedFields = !op.isPersonal && !scan.present.intersection(schema.personal).isEmpty
-    }
-
-    /// A merge may leave out what the stored record has; a uuid key may be left to the host.
-    private func exemptFields(_ op: BatchOp, _ schema: RecordSchema) -> FieldSet {
-        var exempt = FieldSet()
-        if op.mode == .merge || op.mode == .fill {
-            exempt = schema.required.subtracting(FieldSet(1...schema.kind.keyFieldCount))
-        }
-        if schema.kind.keyIsOneUUID { exempt.insert(1) }
-        return exempt
-    }
-
-    private func withMadeKey(
-        _ record: UnsafeRawBufferPointer, _ present: FieldSet, _ batch: WriteBatch
-    ) -> UnsafeRawBufferPointer {
-        var writer = ByteWriter(reserving: record.count + 20)
-        var fields = present
-        fields.insert(1)
-        fields.encode(into: &writer)
-        let uuid = UUIDBytes.random()
-        for word in [uuid.high, uuid.low] { withUnsafeBytes(of: word.bigEndian) { writer.raw($0) } }
-        writer.raw(UnsafeRawBufferPointer(rebasing: record[(1 + Int(record[0]))...]))
-        return writer.bytes.withUnsafeBytes { batch.arena.copy($0) }
-    }
-
-    // MARK: Resolve
-
-    mutating func resolve(_ batch: WriteBatch) throws(StoreError) -> Resolution {
-        if batch.resolvedGeneration != generation {
-            batch.resolvedGeneration = generation
-            batch.resolvedCount = 0
-            batch.stagedByteCountMax = 4096
-        }
-        while batch.resolvedCount < batch.ops.count {
-            let at = batch.resolvedCount
-            var byteCount = EntryWriter.headByteCountMax
-            let op = batch.ops.pointer(at)
-            if !op.pointee.isRefused {
-                if let cold = try resolve(op, batch) { return .cold(cold) }
-                byteCount += op.pointee.payload.count + op.pointee.stored.count
-            }
-            batch.stagedByteCountMax += byteCount
-            batch.resolvedCount = at + 1
-        }
-        return .ready
-    }
-
-    /// Finds the durable entry of an operation's key. Returns a read that has to be done first, or nil.
-    @inline(__always)
-    private mutating func resolve(
-        _ op: UnsafeMutablePointer<BatchOp>, _ batch: WriteBatch
-    ) throws(StoreError) -> ColdRead? {
-        op.pointee.storedOrdinal = UInt32.max
-        op.pointee.isEqualToStored = false
-        op.pointee.stored = UnsafeRawBufferPointer(start: nil, count: 0)
-        var probe = 0
-        while let ordinal = index.next(op.pointee.fingerprint, &probe) {
-            let place = table[ordinal]
-            guard place.kindIndex == op.pointee.kindIndex else { continue }
-            switch try confirm(op, ordinal, place, batch) {
-            case .isOther: continue
-            case .isIt: return nil
-            case .cold(let read): return read
-            }
-        }
-        return nil
-    }
-
-    private enum Confirmation {
-        case isIt
-        case isOther
-        case cold(ColdRead)
-    }
-
-    private mutating func confirm(
-        _ op: UnsafeMutablePointer<BatchOp>, _ ordinal: UInt32, _ place: Place, _ batch: WriteBatch
-    ) throws(StoreError) -> Confirmation {
-        var view: EntryView
-        var isFetched = false
-        if !batch.fetched.isEmpty, let fetched = batch.fetched[place.raw] {
-            view = fetched.entry
-            view.payload = fetched.record
-            isFetched = true
-        } else {
-            switch try entry(at: place) {
-            case .cold(let read): return .cold(read)
-            case .entry(let found): view = found
-            }
-        }
-        if !op.pointee.isDelete && isEqual(view.payload, op.pointee.payload) {
-            op.pointee.isEqualToStored = true
-        } else {
-            guard hasKey(view.payload, op.pointee.key) else { return .isOther }
-            op.pointee.stored = isFetched || op.pointee.isDelete ? view.payload : batch.arena.copy(view.payload)
-        }
-        op.pointee.storedOrdinal = ordinal
-        op.pointee.storedSeq = view.seq
-        op.pointee.storedFirstSeq = view.firstSeq
-        op.pointee.storedSavedAt = view.savedAt
-        op.pointee.storedOrigin = view.origin
-        return .isIt
-    }
-
-    /// Keeps what a cold read brought for as long as the batch needs it, so that resolving always gets on.
-    mutating func keep(for batch: WriteBatch) throws(StoreError) {
-        let at = batch.resolvedCount
-        guard at < batch.ops.count else { return }
-        var probe = 0
-        while let ordinal = index.next(batch.ops.pointer(at).pointee.fingerprint, &probe) {
-            let place = table[ordinal]
-            guard place.kindIndex == batch.ops.pointer(at).pointee.kindIndex, batch.fetched[place.raw] == nil else { continue }
-            if case .entry(let view) = try entry(at: place) {
-                batch.fetched[place.raw] = (view, batch.arena.copy(view.payload))
-            }
-        }
-    }
-
-    // MARK: Stage
-
     mutating func stage(_ batch: WriteBatch, now: Int64) throws(StoreError) -> Staged {
         if let failure { throw .readOnly(reason: failure) }
         if clear != nil { return .clearing }
@@ -279,17 +107,22 @@ extension StoreCore {
         _ dependsOnStaged: inout Bool, _ dependsOnInFlight: inout Bool
     ) throws(StoreError) {
         var existing: Existing?
-        let earlier = stagedOps.find(pointer.pointee.fingerprint, kindIndex: pointer.pointee.kindIndex, key: pointer.pointee.key)
+        let earlier = stagedOps.find(
+            pointer.pointee.fingerprint, kindIndex: pointer.pointee.kindIndex, key: pointer.pointee.key)
         if let earlier {
             dependsOnStaged = true
             existing = self.existing(stagedOps[earlier], pointer)
-        } else if let flying = inFlightOps.find(pointer.pointee.fingerprint, kindIndex: pointer.pointee.kindIndex, key: pointer.pointee.key) {
+        } else if let flying = inFlightOps.find(
+            pointer.pointee.fingerprint, kindIndex: pointer.pointee.kindIndex, key: pointer.pointee.key)
+        {
             dependsOnInFlight = true
             existing = self.existing(inFlightOps[flying], pointer)
         } else if pointer.pointee.storedOrdinal != UInt32.max {
             existing = Existing(
-                seq: pointer.pointee.storedSeq, firstSeq: pointer.pointee.storedFirstSeq, savedAt: pointer.pointee.storedSavedAt, origin: pointer.pointee.storedOrigin,
-                record: pointer.pointee.isEqualToStored ? pointer.pointee.payload : pointer.pointee.stored, isEqual: pointer.pointee.isEqualToStored)
+                seq: pointer.pointee.storedSeq, firstSeq: pointer.pointee.storedFirstSeq,
+                savedAt: pointer.pointee.storedSavedAt, origin: pointer.pointee.storedOrigin,
+                record: pointer.pointee.isEqualToStored ? pointer.pointee.payload : pointer.pointee.stored,
+                isEqual: pointer.pointee.isEqualToStored)
         }
         var unset = FieldSet()
         if pointer.pointee.hasRareOptions, let rare = batch.rare[at] {
@@ -314,7 +147,8 @@ extension StoreCore {
         let isChanged: Bool
         do throws(FormatError) {
             isChanged = try merger.merge(
-                old: existing.record, new: pointer.pointee.payload, schema: kinds[pointer.pointee.kindIndex], mode: pointer.pointee.mode, known: Int(pointer.pointee.known),
+                old: existing.record, new: pointer.pointee.payload, schema: kinds[pointer.pointee.kindIndex],
+                mode: pointer.pointee.mode, known: Int(pointer.pointee.known),
                 personal: pointer.pointee.isPersonal, unset: unset)
         } catch {
             throw .damaged(path: path, offset: 0, fault: error)
@@ -362,7 +196,8 @@ extension StoreCore {
             if pointer.pointee.hasGuardedFields {
                 do throws(FormatError) {
                     _ = try merger.merge(
-                        old: nil, new: pointer.pointee.payload, schema: schema, mode: .replace, known: 256, personal: false)
+                        old: nil, new: pointer.pointee.payload, schema: schema, mode: .replace, known: 256,
+                        personal: false)
                 } catch { throw .damaged(path: path, offset: 0, fault: error) }
                 record = merger.result.bytes.withUnsafeBytes { batch.arena.copy($0) }
             }
@@ -385,17 +220,20 @@ extension StoreCore {
         stagedOps.append(
             PendingOp(
                 seq: seq, firstSeq: seq, previousSeq: 0, savedAt: staged.time, origin: origin, payload: payload,
-                keyOffset: UInt32(truncatingIfNeeded: keyOffset), keyByteCount: UInt32(truncatingIfNeeded: pointer.pointee.keyByteCount),
+                keyOffset: UInt32(truncatingIfNeeded: keyOffset),
+                keyByteCount: UInt32(truncatingIfNeeded: pointer.pointee.keyByteCount),
                 place: Place(
                     segment: position.segment, offset: offset, kindIndex: pointer.pointee.kindIndex,
                     entryByteCount: byteCount),
-                fingerprint: pointer.pointee.fingerprint, kindIndex: pointer.pointee.kindIndex, isDelete: false, isNew: true),
+                fingerprint: pointer.pointee.fingerprint, kindIndex: pointer.pointee.kindIndex, isDelete: false,
+                isNew: true),
             replacing: earlier)
         batch.conclude(pointer, .created, seq: seq)
     }
 
     private mutating func stageUpdate(
-        _ pointer: UnsafeMutablePointer<BatchOp>, _ record: UnsafeRawBufferPointer, _ firstSeq: UInt64, _ savedAt: Int64, _ previousSeq: UInt64,
+        _ pointer: UnsafeMutablePointer<BatchOp>, _ record: UnsafeRawBufferPointer, _ firstSeq: UInt64,
+        _ savedAt: Int64, _ previousSeq: UInt64,
         _ origin: UInt64, _ earlier: Int?
     ) throws(StoreError) {
         try reserve(record.count + EntryWriter.headByteCountMax)
@@ -415,12 +253,14 @@ extension StoreCore {
                 place: Place(
                     segment: position.segment, offset: offset, kindIndex: pointer.pointee.kindIndex,
                     entryByteCount: byteCount),
-                fingerprint: pointer.pointee.fingerprint, kindIndex: pointer.pointee.kindIndex, isDelete: false, isNew: false),
+                fingerprint: pointer.pointee.fingerprint, kindIndex: pointer.pointee.kindIndex, isDelete: false,
+                isNew: false),
             replacing: earlier)
     }
 
     private mutating func stageDelete(
-        _ pointer: UnsafeMutablePointer<BatchOp>, _ firstSeq: UInt64, _ previousSeq: UInt64, _ origin: UInt64, _ earlier: Int?
+        _ pointer: UnsafeMutablePointer<BatchOp>, _ firstSeq: UInt64, _ previousSeq: UInt64, _ origin: UInt64,
+        _ earlier: Int?
     ) throws(StoreError) {
         let key = pointer.pointee.key
         try reserve(key.count + EntryWriter.headByteCountMax)

@@ -51,17 +51,21 @@ struct RequestTests {
 
     @Test("something else than a host is told apart from one that is silent or gone")
     func noHost() throws {
-        guard case .protocolViolation = try greetingError({
-            try $0.write(Array("220 smtp ready, go on\r\n".utf8))
-            $0.drain()
-        }) else {
+        guard
+            case .protocolViolation = try greetingError({
+                try $0.write(Array("220 smtp ready, go on\r\n".utf8))
+                $0.drain()
+            })
+        else {
             Issue.record("text is taken for a host")
             return
         }
-        guard case .protocolViolation = try greetingError({
-            try $0.write(Progress(done: 1, total: 2), id: 1)
-            $0.drain()
-        }) else {
+        guard
+            case .protocolViolation = try greetingError({
+                try $0.write(Progress(done: 1, total: 2), id: 1)
+                $0.drain()
+            })
+        else {
             Issue.record("PROGRESS before WELCOME is taken")
             return
         }

@@ -52,7 +52,8 @@ struct PluginsGuardTests {
         try GuardHarness(loop, script: script).finish()
         #expect(directory.read("core") == "0\n")
         // From 10 on the shell has some of its own.
-        let descriptors = directory.read("fds").split(separator: "\n").compactMap { Int($0) }.filter { $0 < 10 }.sorted()
+        let descriptors = directory.read("fds").split(separator: "\n").compactMap { Int($0) }.filter { $0 < 10 }
+            .sorted()
         #expect(descriptors == [0, 1, 2] || descriptors == [0, 1, 2, 3])
         // Of the signals 1 to 31; the C library keeps 32 and 33 for itself.
         let ignored = UInt64(directory.read("ignored").split(whereSeparator: \.isWhitespace).last ?? "", radix: 16)

@@ -1,0 +1,140 @@
+// Damage: what can be had of a stretch that is not whole, and what is cut away. FORMAT.md section 10.
+
+import LarderFormat
+
+extension StoreCore {
+    /// Saves what can be had of a damaged stretch; returns where the walk goes on.
+    mutating func salvage(
+        _ numbers: [UInt32], _ at: Int, _ scanner: SegmentScanner, _ header: BlockHeader?, _ offset: Int
+    ) throws(StoreError) -> Int {
+        let before = publishedSeq
+        guard let header, let segment = segments.last else {
+            var next = offset + BlockHeader.alignment
+            var first: UInt64?
+            while next < scanner.size {
+                first = try scanner.header(next, epoch: identity.epoch)?.commits.first?.firstSeq
+                if first != nil { break }
+                next += BlockHeader.alignment
+            }
+            next = min(next, scanner.size)
+            // A log goes on behind damage that is vouched for: at the latest in a later segment.
+            for number in numbers[(at + 1)...] where first == nil {
+                let later = try SegmentScanner(files: files, path: logPath + "/" + Segment.name(number), number: number)
+                defer { later.close() }
+                first = try later.header(0, epoch: identity.epoch)?.commits.first?.firstSeq
+            }
+            let through = first.map { $0 - 1 } ?? before
+            segments.last?.byteCount = next
+            report.lostSpans.append(
+                LostSpan(after: before, through: max(through, before), segment: scanner.number, offset: offset))
+            publishedSeq = max(publishedSeq, through)
+            return next
+        }
+        let block = try scanner.bytes(offset, Int(header.blockByteCount))
+        guard let base = block.baseAddress else { return offset + Int(header.blockByteCount) }
+        var start = header.byteCount
+        for commit in header.commits {
+            let end = start + Int(commit.plainByteCount)
+            salvage(commit, base, start, min(end, block.count), segment, offset)
+            start = end
+        }
+        segment.byteCount = offset + Int(header.blockByteCount)
+        return offset + Int(header.blockByteCount)
+    }
+
+    mutating func salvage(
+        _ commit: CommitHeader, _ base: UnsafeRawPointer, _ start: Int, _ end: Int, _ segment: Segment, _ offset: Int
+    ) {
+        var at = start
+        var pieceStart = start
+        var lastSeq: UInt64?
+        var lostFrom: Int?
+        func close(_ core: inout StoreCore, _ pieceEnd: Int) {
+            guard let lastSeq, pieceEnd > pieceStart else { return }
+            segment.commits.append(
+                CommitPlace(
+                    firstSeq: commit.firstSeq, time: commit.time, start: UInt32(offset + pieceStart),
+                    end: UInt32(offset + pieceEnd), seqSpan: UInt32(truncatingIfNeeded: lastSeq - commit.firstSeq),
+                    isPlain: false))
+            core.publishedSeq = max(core.publishedSeq, lastSeq)
+        }
+        while at < end {
+            let entry = try? readEntry(
+                base: base, offset: at, end: end, commitFirstSeq: commit.firstSeq, commitTime: commit.time)
+            if let entry, entry.seq > (lastSeq ?? (commit.firstSeq - 1)) {
+                if let from = lostFrom {
+                    report.lostSpans.append(
+                        LostSpan(
+                            after: lastSeq ?? max(publishedSeq, commit.firstSeq - 1), through: entry.seq - 1,
+                            segment: segment.number, offset: offset + from))
+                    lostFrom = nil
+                    pieceStart = at
+                }
+                applyEntry(entry, commit.time, segment, offset + at)
+                lastSeq = entry.seq
+                at += entry.byteCount
+                continue
+            }
+            if lostFrom == nil {
+                close(&self, at)
+                lostFrom = at
+            }
+            at += 1
+        }
+        if let from = lostFrom {
+            // How many entries the commit's end held is known; how many seqs they spanned is not, but it is no fewer.
+            let after = lastSeq ?? commit.firstSeq - 1
+            report.lostSpans.append(
+                LostSpan(
+                    after: after, through: max(after, commit.firstSeq + UInt64(commit.entryCount) - 1),
+                    segment: segment.number, offset: offset + from))
+            publishedSeq = max(publishedSeq, commit.firstSeq + UInt64(commit.entryCount) - 1)
+        } else {
+            close(&self, end)
+        }
+    }
+
+    /// Copies everything from here on aside and takes it out of the log.
+    mutating func cut(_ numbers: [UInt32], _ at: Int, _ offset: Int) throws(StoreError) {
+        let number = numbers[at]
+        let segmentPath = logPath + "/" + Segment.name(number)
+        let asideName = "\(Segment.name(number)).\(offset).\(publishedSeq)"
+        report.asidePath = path + "/aside/" + asideName
+        let scanner = try SegmentScanner(files: files, path: segmentPath, number: number)
+        defer { scanner.close() }
+        report.cutByteCount = scanner.size - offset
+        guard !options.isReadOnly else { return }
+        do throws(SystemError) {
+            try files.makeDirectory(path + "/aside")
+            try copyAside(scanner, offset, report.asidePath)
+            // Last first: a crash in between leaves a log that is cut further back, never one with a hole.
+            for later in numbers[(at + 1)...].reversed() {
+                try files.rename(logPath + "/" + Segment.name(later), to: path + "/aside/" + Segment.name(later))
+                try files.syncDirectory(logPath)
+            }
+            try files.syncDirectory(path + "/aside")
+            let file = try files.openForWriting(segmentPath)
+            defer { files.close(file) }
+            try files.truncate(file, to: offset)
+            try files.sync(file)
+        } catch { throw .system(error) }
+    }
+
+    private func copyAside(_ scanner: SegmentScanner, _ start: Int, _ target: String) throws(SystemError) {
+        let copy = try files.openForWriting(target)
+        defer { files.close(copy) }
+        let piece = Window(capacity: 1_048_576)
+        var offset = start
+        while offset < scanner.size {
+            let count = try files.read(scanner.file, at: offset, into: piece.buffer(1_048_576))
+            guard count > 0 else { break }
+            // Aligned writes only: the last piece is padded and the copy cut to size.
+            let padded = (count + BlockHeader.alignment - 1) & ~(BlockHeader.alignment - 1)
+            (piece.memory + count).initializeMemory(as: UInt8.self, repeating: 0, count: padded - count)
+            try files.write(copy, at: offset - start, UnsafeRawBufferPointer(start: piece.memory, count: padded))
+            offset += count
+        }
+        try files.truncate(copy, to: scanner.size - start)
+        try files.sync(copy)
+    }
+}

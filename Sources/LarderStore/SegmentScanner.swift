@@ -1,0 +1,71 @@
+// Reads one segment front to back in large pieces, and judges block headers.
+
+import LarderFormat
+
+/// Reads one segment front to back in large pieces.
+struct SegmentScanner {
+    let files: any StoreFiles
+    let file: FileHandle
+    let path: String
+    let number: UInt32
+    let size: Int
+    private let window = Window(capacity: 2 * BlockHeader.byteCountMax)
+
+    init(files: any StoreFiles, path: String, number: UInt32) throws(StoreError) {
+        self.files = files
+        self.path = path
+        self.number = number
+        do throws(SystemError) {
+            file = try files.openForReading(path)
+            size = try files.size(file)
+        } catch { throw .system(error) }
+    }
+
+    func close() { files.close(file) }
+
+    /// Bytes from `offset`, at least `needed` of them unless the file ends before.
+    func bytes(_ offset: Int, _ needed: Int) throws(StoreError) -> UnsafeRawBufferPointer {
+        let available = min(needed, size - offset)
+        if let found = window.bytes(segment: number, offset: offset, needed: available) { return found }
+        window.segment = 0
+        do throws(SystemError) {
+            window.count = try files.read(
+                file, at: offset, into: window.buffer(min(window.capacity, max(size - offset, 0))))
+        } catch { throw .system(error) }
+        window.segment = number
+        window.offset = offset
+        return UnsafeRawBufferPointer(start: window.memory, count: window.count)
+    }
+
+    /// The block header at `offset` if it checks, else nil.
+    func header(_ offset: Int, epoch: UInt64) throws(StoreError) -> BlockHeader? {
+        let fixed = try bytes(offset, BlockHeader.fixedByteCount)
+        guard let byteCount = BlockHeader.peekByteCount(fixed), byteCount <= BlockHeader.byteCountMax else {
+            return nil
+        }
+        let head = try bytes(offset, byteCount)
+        guard head.count >= byteCount, offset <= Int(UInt32.max) else { return nil }
+        let header: BlockHeader
+        do throws(FormatError) {
+            header = try BlockHeader(head, epoch: epoch, position: LogPosition(segment: number, offset: UInt32(offset)))
+        } catch {
+            // The CRC holds, so a newer writer made it.
+            if error == FormatError(.badStructure, at: 4) {
+                throw .newerFormat(path: path, found: Int(head[4]), supported: Int(BlockHeader.formatVersion))
+            }
+            return nil
+        }
+        return offset + Int(header.blockByteCount) <= size ? header : nil
+    }
+
+    func isZero(from offset: Int) throws(StoreError) -> Bool {
+        var at = offset
+        while at < size {
+            let piece = try bytes(at, min(BlockHeader.byteCountMax, size - at))
+            guard piece.allSatisfy({ $0 == 0 }) else { return false }
+            at += piece.count
+            if piece.isEmpty { return false }
+        }
+        return true
+    }
+}
