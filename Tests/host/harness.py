@@ -4,6 +4,7 @@ The program is `LARDER_BIN`, else the one that `swift build` made, debug before 
 `LARDER_SEED` where it is set; a test that fails prints the seed and the host's log.
 """
 
+import atexit
 import contextlib
 import glob
 import json
@@ -64,6 +65,29 @@ TITLE, BOOK, JOKE = KINDS["title"], KINDS["book"], KINDS["joke"]
 BY_KIND = {kind.number: kind for kind in KINDS.values()}
 
 
+_running = set()
+_directories = set()
+
+
+@atexit.register
+def _leave_nothing():
+    """Also where the tests were interrupted, no host and no directory stays."""
+    for process in _running:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    for directory in _directories:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _interrupt(*_):
+    raise KeyboardInterrupt
+
+
+if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+    signal.signal(signal.SIGTERM, _interrupt)
+
+
 class HostDied(AssertionError):
     """The host ended where it should have lived."""
 
@@ -88,6 +112,7 @@ class Host:
             self.process = subprocess.Popen(
                 [program(), "serve", "--library", self.library, "--socket", self.socket, *arguments], stdin=subprocess.DEVNULL,
                 stdout=log, stderr=log, env={**os.environ, **(environment or {})}, start_new_session=True)
+        _running.add(self.process)
         if wait:
             self.wait_ready()
         return self
@@ -116,6 +141,7 @@ class Host:
             if self.process.poll() is None:
                 self.process.kill()
             self.process.wait()
+            _running.discard(self.process)
 
     def send(self, number):
         self.process.send_signal(number)
@@ -514,6 +540,7 @@ class HostCase(unittest.TestCase):
         self.seed = int(os.environ.get("LARDER_SEED") or random.SystemRandom().randrange(1 << 32))
         self.random = random.Random(self.seed)
         self.directory = tempfile.mkdtemp(prefix="larder-test-")
+        _directories.add(self.directory)
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
         self.hosts = []
         self.addCleanup(self._reap)
