@@ -9,6 +9,7 @@ public final class RecordSchema: Sendable {
     public let required: FieldSet
     public let personal: FieldSet
     public let indexed: FieldSet
+    public let kindKeyFieldCount: Int
     /// Some field beside the key is required.
     public let requiresMoreThanKey: Bool
     /// See `Kind.keyIsOneUUID`.
@@ -41,6 +42,7 @@ public final class RecordSchema: Sendable {
         required = numbers(.required)
         personal = numbers(.personal)
         indexed = numbers(.indexed)
+        kindKeyFieldCount = kind.keyFieldCount
         requiresMoreThanKey = kind.highestRequired > kind.keyFieldCount
         kindKeyIsOneUUID = kind.keyIsOneUUID
     }
@@ -49,6 +51,13 @@ public final class RecordSchema: Sendable {
         rules.table.deallocate()
         rules.choices.deallocate()
     }
+
+    /// The rule of a field number 0 … 256.
+    @inline(__always)
+    func rule(_ field: Int) -> UInt16 { rules.table[field] }
+    /// Which of the numbers 1 … 63 a choice has, as bits.
+    @inline(__always)
+    func choiceMask(_ field: Int) -> UInt64 { rules.choices[field] }
 
     /// What a record that was checked is made of.
     public struct Scan {
@@ -64,6 +73,7 @@ public final class RecordSchema: Sendable {
     ///   its key and what changes). Key fields are forgiven only when named.
     /// - Throws: the first fault, with its field and offset. Undeclared and missing fields come first, at the bitmap.
     public func scan(_ record: UnsafeRawBufferPointer, exempt: FieldSet = FieldSet()) throws(FormatError) -> Scan {
+        if let quick = quickScan(record, exempt: exempt) { return quick }
         guard record.count <= recordByteCountMax else { throw FormatError(.tooLarge, at: 0) }
         var reader = ByteReader(record)
         let present = try FieldSet(from: &reader)
