@@ -34,6 +34,6 @@ let package = Package(
         .testTarget(name: "LarderHostTests", dependencies: ["LarderHost", "LarderClient"], swiftSettings: swift),
         .testTarget(name: "LarderClientTests", dependencies: ["LarderClient"], swiftSettings: swift),
         .testTarget(name: "BenchTests", dependencies: ["larder-bench"], swiftSettings: swift),
-        .testTarget(name: "CommandTests", dependencies: ["larder"], swiftSettings: swift),
+        .testTarget(name: "CommandTests", dependencies: ["larder"], exclude: ["Cases"], swiftSettings: swift),
     ]
 )

@@ -11,7 +11,8 @@ final class Connection {
     let host: Host
     let stream: Stream
     let number: UInt64
-    var session: Session
+    // Confined to the loop; without dynamic checks of access, which are a twentieth of a GET.
+    @exclusivity(unchecked) var session: Session
     /// The plugin that this connection belongs to, or empty.
     var pluginName = ""
     /// From HELLO.
@@ -20,8 +21,8 @@ final class Connection {
     var processID: Int32 = 0
     var register: Register?
 
-    private var input = ByteBuffer(capacity: Connection.inputByteCount)
-    var output = ByteBuffer(capacity: 4096)
+    @exclusivity(unchecked) private var input = ByteBuffer(capacity: Connection.inputByteCount)
+    @exclusivity(unchecked) var output = ByteBuffer(capacity: 4096)
     /// Frames are not taken up: a batch waits for room, for the disk, or for a clear.
     private(set) var isPaused = false
     private var isReading = false

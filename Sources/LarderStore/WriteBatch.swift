@@ -217,9 +217,10 @@ struct Arena: ~Copyable {
 /// A batch. Begun, filled with operations, resolved, staged; then its results are read. Kept and begun anew for the
 /// next one, so that its memory is used again. One thread.
 public final class WriteBatch {
-    var ops = BatchOps()
+    // Confined to one thread; without dynamic checks of access, see `Store.core`.
+    @exclusivity(unchecked) var ops = BatchOps()
     var rare: [Int: (ifSeq: UInt64?, unset: FieldSet)] = [:]
-    var arena = Arena()
+    @exclusivity(unchecked) var arena = Arena()
     /// Entries that were read from the disk for this batch.
     var fetched: [UInt64: (entry: EntryView, record: UnsafeRawBufferPointer)] = [:]
     /// Operations resolved so far, and the state of the index that this holds for.
@@ -240,7 +241,7 @@ public final class WriteBatch {
     /// The seq of the entry that an operation wrote, else of the one that is there, else 0.
     public var seqs: [UInt64] { (0..<ops.count).map { ops.pointer($0).pointee.seq } }
     public internal(set) var refusals: [Refusal] = []
-    public internal(set) var counts = OutcomeCounts()
+    @exclusivity(unchecked) public internal(set) var counts = OutcomeCounts()
     /// The last seq that the answer depends on.
     public internal(set) var lastSeq: UInt64 = 0
 
