@@ -35,6 +35,7 @@ extension StoreCore {
         }
         op.fingerprint = hasher.fingerprint(kind: operation.kind, key: op.key)
         index.prefetch(op.fingerprint)
+        if op.payload.count > batch.payloadByteCountMax { batch.payloadByteCountMax = op.payload.count }
         batch.ops.append(op)
     }
 

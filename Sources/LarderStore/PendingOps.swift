@@ -31,6 +31,8 @@ struct PendingOp {
 /// The staged changes of one commit, found by key. Owned by one thread.
 struct PendingOps: ~Copyable {
     private(set) var count = 0
+    /// Bytes of the largest record or key among them.
+    private(set) var payloadByteCountMax = 0
     private var ops: UnsafeMutablePointer<PendingOp>
     private var capacity = 1024
     /// Index + 1 of the last change of a key; 0 is empty.
@@ -53,6 +55,7 @@ struct PendingOps: ~Copyable {
 
     mutating func removeAll() {
         count = 0
+        payloadByteCountMax = 0
         slots.update(repeating: 0, count: 1 << bits)
     }
 
@@ -80,6 +83,7 @@ struct PendingOps: ~Copyable {
         if count &* 2 > 1 << bits { growSlots() }
         ops[count] = op
         count &+= 1
+        if op.payload.count > payloadByteCountMax { payloadByteCountMax = op.payload.count }
         let mask = (1 << bits) &- 1
         var at = Int(op.fingerprint &* 0x9E37_79B1) & mask
         while slots[at] != 0 {

@@ -228,6 +228,8 @@ public final class WriteBatch {
     var resolvedGeneration: UInt64 = 0
     /// No less than the bytes that staging can need.
     var stagedByteCountMax = 0
+    /// Bytes of the largest payload.
+    var payloadByteCountMax = 0
 
     /// The origin of the changes, or 0 for the one that `originName` has.
     var origin: UInt64 = 0
@@ -259,6 +261,7 @@ public final class WriteBatch {
         arena.removeAll()
         resolvedCount = 0
         stagedByteCountMax = 0
+        payloadByteCountMax = 0
         self.origin = origin
         originName = programName
         isImport = origin != 0

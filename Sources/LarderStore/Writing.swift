@@ -31,10 +31,11 @@ extension StoreCore {
         if let failure { throw .readOnly(reason: failure) }
         if clear != nil { return .clearing }
         guard batch.resolvedGeneration == generation, batch.resolvedCount == batch.ops.count else { return .stale }
-        guard batch.stagedByteCountMax <= batchResultByteCountMax else { return .tooLarge }
-        let isRun = batch.stagedByteCountMax > Self.payloadByteCountMax
+        let byteCountMax = stagedByteCountMax(batch)
+        guard byteCountMax <= batchResultByteCountMax else { return .tooLarge }
+        let isRun = byteCountMax > Self.payloadByteCountMax
         if !batch.isDryRun {
-            guard case .ready = try makeRoom(batch.stagedByteCountMax, isRun: isRun, now: now) else { return .full }
+            guard case .ready = try makeRoom(byteCountMax, isRun: isRun, now: now) else { return .full }
         }
         let firstSeq = nextSeq
         do throws(StoreError) { return try decide(batch, isRun: isRun, firstSeq: firstSeq) } catch {
@@ -43,6 +44,41 @@ extension StoreCore {
             throw error
         }
     }
+
+    /// No less than the bytes that a batch can add to the log.
+    ///
+    /// What is stored was counted when the batch was resolved. Merged with a record that is pending, or that an earlier
+    /// operation of the batch makes, a small operation can become a large entry: that is counted here, roughly where it
+    /// cannot matter and by key where it can.
+    private func stagedByteCountMax(_ batch: WriteBatch) -> Int {
+        let largest = max(batch.payloadByteCountMax, stagedOps.payloadByteCountMax, inFlightOps.payloadByteCountMax)
+        let rough = batch.stagedByteCountMax &+ batch.ops.count &* largest
+        if rough <= Self.roughByteCountMax { return rough }
+        var byteCounts: [UInt32: Int] = [:]
+        var total = 4096
+        for at in 0..<batch.ops.count {
+            let op = batch.ops.pointer(at)
+            guard !op.pointee.isRefused else { continue }
+            let fingerprint = op.pointee.fingerprint
+            var known = byteCounts[fingerprint]
+            if known == nil {
+                let kindIndex = op.pointee.kindIndex
+                if let staged = stagedOps.find(fingerprint, kindIndex: kindIndex, key: op.pointee.key) {
+                    known = stagedOps[staged].payload.count
+                } else if let flying = inFlightOps.find(fingerprint, kindIndex: kindIndex, key: op.pointee.key) {
+                    known = inFlightOps[flying].payload.count
+                }
+            }
+            // Two keys of one fingerprint are counted as one, which is never too little.
+            let byteCount = min((known ?? op.pointee.stored.count) &+ op.pointee.payload.count, recordByteCountMax)
+            byteCounts[fingerprint] = max(byteCount, known ?? 0)
+            total &+= byteCount &+ EntryWriter.headByteCountMax
+        }
+        return total
+    }
+
+    /// Up to this a rough count is good enough: it leaves room in a block.
+    private static let roughByteCountMax = 1_048_576
 
     private mutating func decide(_ batch: WriteBatch, isRun: Bool, firstSeq: UInt64) throws(StoreError) -> Staged {
         var origin = batch.origin

@@ -80,6 +80,22 @@ import Testing
         try driver.compareAll([])
     }
 
+    @Test("small merges onto a large record that is pending count as what they become")
+    func mergesOntoPending() throws {
+        let text = String(repeating: "0123456789", count: 90_000)
+        let merges = (0..<100).map { number in
+            TestOp.save(
+                TestKinds.book, [1: Encode.text("isbn"), 2: Encode.identifier(7), 5: Encode.int(Int64(number))], .merge)
+        }
+        let driver = try StoreDriver(SimulatedFiles(seed: 1))
+        #expect(try driver.write([.book(7, text)] + merges).staged == .tooLarge)
+        try driver.write([.book(7, text)])
+        #expect(try driver.write(merges).staged == .tooLarge)
+        try driver.write(Array(merges.prefix(10)))
+        try driver.commitAll()
+        try driver.compareAll([])
+    }
+
     @Test("a record of exactly 1 MiB is stored, one byte more is refused")
     func largestRecord() throws {
         let driver = try StoreDriver(SimulatedFiles(seed: 1))
