@@ -82,6 +82,9 @@ public struct RecordMerger {
         return old == nil || !changed.isEmpty
     }
 
+    /// States the fields of a change that was not merged.
+    public mutating func note(changed fields: FieldSet) { changed = fields }
+
     private func isSame(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer, _ type: FieldType?) -> Bool {
         if a.count == b.count && a.elementsEqual(b) { return true }
         guard type == .text || type == .list else { return false }

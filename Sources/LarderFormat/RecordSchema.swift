@@ -117,6 +117,19 @@ public final class RecordSchema: Sendable {
         return start..<reader.offset
     }
 
+    /// Where a field's value lies in a checked record; empty where it is absent.
+    public func range(of field: Int, inChecked record: UnsafeRawBufferPointer) throws(FormatError) -> Range<Int> {
+        var reader = ByteReader(record)
+        var rest = try FieldSet(from: &reader)
+        guard rest.contains(field) else { return 0..<0 }
+        while let next = rest.popFirst() {
+            let start = reader.offset
+            try skip(rules.table[next], &reader)
+            if next == field { return start..<reader.offset }
+        }
+        return 0..<0
+    }
+
     @inline(__always)
     private func check(_ rule: UInt16, _ field: Int, _ reader: inout ByteReader) throws(FormatError) {
         let constraints = UInt8(truncatingIfNeeded: (rule >> 8) & 0x1F)

@@ -13,8 +13,11 @@ extension StoreCore {
         op.kindIndex = kindIndex
         op.kindNumber = Int32(truncatingIfNeeded: operation.kind)
         op.isDelete = operation.isDelete
+        op.isMove = operation.action == .move
+        op.isRestore = operation.action == .restore
+        if op.isMove || op.isRestore { op.mode = .replace }
         op.mode = operation.mode
-        op.isPersonal = operation.isPersonal
+        op.isPersonal = operation.isPersonal || operation.action == .restore
         op.known = Int32(clamping: operation.known)
         do throws(FormatError) {
             try kinds.with(kindIndex) { schema throws(FormatError) in
@@ -29,14 +32,53 @@ extension StoreCore {
             batch.refuse(operation.isDelete ? .badKey(error) : .format(error))
             return
         }
-        if operation.ifSeq != nil || !operation.unset.isEmpty {
+        if operation.ifSeq != nil || !operation.unset.isEmpty || operation.unlessExists != 0 || op.isMove || op.isRestore {
+            guard let rare = rareOptions(operation, op, batch) else { return }
             op.hasRareOptions = true
-            batch.rare[batch.ops.count] = (operation.ifSeq, operation.unset)
+            batch.rare[batch.ops.count] = rare
         }
         op.fingerprint = hasher.fingerprint(kind: operation.kind, key: op.key)
         index.prefetch(op.fingerprint)
         if op.payload.count > batch.payloadByteCountMax { batch.payloadByteCountMax = op.payload.count }
         batch.ops.append(op)
+    }
+
+    /// What few operations have; nil if the operation was refused for it.
+    private mutating func rareOptions(_ operation: WriteOperation, _ op: BatchOp, _ batch: WriteBatch) -> RareOptions? {
+        var rare = RareOptions()
+        rare.ifSeq = operation.ifSeq
+        rare.unset = operation.unset
+        let schema = kinds[op.kindIndex]
+        if operation.unlessExists != 0 {
+            guard schema.indexed.contains(operation.unlessExists) else {
+                batch.refuse(.notIndexed(operation.unlessExists))
+                return nil
+            }
+            let values = foldedValues(operation.unlessExists, of: op.payload, schema)
+            rare.values = values.map { ($0, valueFingerprint(op.kindIndex, operation.unlessExists, $0)) }
+            rare.unlessExists = values.isEmpty ? 0 : operation.unlessExists
+        }
+        if op.isMove {
+            do throws(FormatError) { try schema.checkKey(operation.oldKey) } catch {
+                batch.refuse(.badKey(error))
+                return nil
+            }
+            var old = BatchOp(payload: operation.oldKey)
+            old.kindIndex = op.kindIndex
+            old.keyByteCount = Int32(truncatingIfNeeded: operation.oldKey.count)
+            old.fingerprint = hasher.fingerprint(kind: operation.kind, key: operation.oldKey)
+            rare.oldKey = batch.oldKeys.count
+            batch.oldKeys.append(old)
+        }
+        if op.isRestore {
+            guard operation.firstSeq > 0, operation.firstSeq < nextSeq, timeRange.contains(operation.savedAt) else {
+                batch.refuse(.badPlace(operation.firstSeq))
+                return nil
+            }
+            rare.restoredFirstSeq = operation.firstSeq
+            rare.restoredSavedAt = operation.savedAt
+        }
+        return rare
     }
 
     @inline(__always)

@@ -110,6 +110,7 @@ extension StoreCore {
         }
         publishOps()
         publish(commit.blocks)
+        for kind in commit.kinds { declare(kind) }
         for token in commit.tokens {
             origins.lastBatch[token.origin] = max(origins.lastBatch[token.origin] ?? 0, token.batch)
         }
@@ -154,6 +155,10 @@ extension StoreCore {
             }
             lastSegment?.saveCount &+= 1
             lastSegment?.liveCount &+= 1
+        }
+        adoptOrphans()
+        if !valueIndexes.isEmpty {
+            for at in 0..<count { publishValues(inFlightOps[at]) }
         }
         inFlightOps.removeAll()
     }

@@ -9,22 +9,38 @@ import CLarder
 import LarderFormat
 
 /// The hash part of the index. Owned by one thread.
+///
+/// Any capacity will do: a slot's home is the fingerprint's share of it, so growing by a quarter keeps the table between
+/// two thirds and five sixths full where memory matters more than the passes.
 struct KeyIndex: ~Copyable {
-    private(set) var count = 0
-    private var slots: UnsafeMutablePointer<UInt64>
-    private var bits: Int
-
-    private var capacity: Int { 1 << bits }
-    private var mask: Int { (1 << bits) &- 1 }
-
-    /// - Parameter expected: records that are to fit without growing.
-    init(expected: Int = 0) {
-        bits = 12
-        while (1 << bits) * 4 / 5 < expected && bits < 32 { bits += 1 }
-        slots = KeyIndex.allocate(1 << bits)
+    enum Growth {
+        /// Few passes: between two and four fifths full.
+        case double
+        /// Little memory: between two thirds and five sixths full, so 9.6 to 12 bytes a slot that is taken.
+        case close
     }
 
-    deinit { KeyIndex.free(slots, 1 << bits) }
+    private(set) var count = 0
+    private(set) var capacity: Int
+    private var slots: UnsafeMutablePointer<UInt64>
+    private let growth: Growth
+    /// The count at which the table grows.
+    private var countMax: Int
+    private static let smallest = 4096
+
+    /// - Parameter expected: records that are to fit without growing.
+    init(expected: Int = 0, growth: Growth = .double) {
+        self.growth = growth
+        capacity = max(KeyIndex.smallest, expected * 5 / 4 + 1)
+        countMax = KeyIndex.countMax(capacity, growth)
+        slots = KeyIndex.allocate(capacity)
+    }
+
+    deinit { KeyIndex.free(slots, capacity) }
+
+    private static func countMax(_ capacity: Int, _ growth: Growth) -> Int {
+        growth == .double ? capacity / 5 * 4 : capacity / 6 * 5
+    }
 
     private static func allocate(_ count: Int) -> UnsafeMutablePointer<UInt64> {
         guard let memory = larder_memory_map(count * 8) else { preconditionFailure("out of memory for the index") }
@@ -36,7 +52,14 @@ struct KeyIndex: ~Copyable {
     }
 
     @inline(__always)
-    private func home(_ fingerprint: UInt32) -> Int { Int(fingerprint) &>> (32 &- bits) }
+    private func home(_ fingerprint: UInt32) -> Int { Int(fingerprint) &* capacity &>> 32 }
+
+    @inline(__always)
+    private func behind(_ at: Int) -> Int { at &+ 1 == capacity ? 0 : at &+ 1 }
+
+    /// How far `at` lies behind `from`, around the end.
+    @inline(__always)
+    private func distance(_ from: Int, _ at: Int) -> Int { at >= from ? at &- from : at &- from &+ capacity }
 
     /// Has the memory of a lookup fetched that comes soon.
     @inline(__always)
@@ -47,18 +70,19 @@ struct KeyIndex: ~Copyable {
     /// - Parameter probe: 0 to begin; moved on, so that the same call goes on behind the last candidate.
     @inline(__always)
     func next(_ fingerprint: UInt32, _ probe: inout Int) -> UInt32? {
-        var at = (home(fingerprint) &+ probe) & mask
+        var at = home(fingerprint) &+ probe
+        if at >= capacity { at &-= capacity }
         while true {
             let slot = slots[at]
             if slot == 0 { return nil }
             probe &+= 1
             if UInt32(truncatingIfNeeded: slot &>> 32) == fingerprint { return UInt32(truncatingIfNeeded: slot) &- 1 }
-            at = (at &+ 1) & mask
+            at = behind(at)
         }
     }
 
     mutating func insert(_ fingerprint: UInt32, ordinal: UInt32) {
-        if (count &+ 1) &* 5 > capacity &* 4 { grow() }
+        if count >= countMax { grow() }
         place(UInt64(fingerprint) &<< 32 | UInt64(ordinal &+ 1))
         count &+= 1
     }
@@ -66,7 +90,7 @@ struct KeyIndex: ~Copyable {
     @inline(__always)
     private mutating func place(_ slot: UInt64) {
         var at = home(UInt32(truncatingIfNeeded: slot &>> 32))
-        while slots[at] != 0 { at = (at &+ 1) & mask }
+        while slots[at] != 0 { at = behind(at) }
         slots[at] = slot
     }
 
@@ -77,18 +101,18 @@ struct KeyIndex: ~Copyable {
         var at = home(fingerprint)
         while slots[at] != wanted {
             if slots[at] == 0 { return false }
-            at = (at &+ 1) & mask
+            at = behind(at)
         }
         // Those behind move up, unless they are at home already (Knuth, volume 3, algorithm R of section 6.4).
         var hole = at
-        var next = (at &+ 1) & mask
+        var next = behind(at)
         while slots[next] != 0 {
             let nextHome = home(UInt32(truncatingIfNeeded: slots[next] &>> 32))
-            if ((next &- nextHome) & mask) >= ((next &- hole) & mask) {
+            if distance(nextHome, next) >= distance(hole, next) {
                 slots[hole] = slots[next]
                 hole = next
             }
-            next = (next &+ 1) & mask
+            next = behind(next)
         }
         slots[hole] = 0
         count &-= 1
@@ -97,8 +121,9 @@ struct KeyIndex: ~Copyable {
 
     mutating func removeAll() {
         KeyIndex.free(slots, capacity)
-        bits = 12
-        slots = KeyIndex.allocate(1 << bits)
+        capacity = KeyIndex.smallest
+        countMax = KeyIndex.countMax(capacity, growth)
+        slots = KeyIndex.allocate(capacity)
         count = 0
     }
 
@@ -123,8 +148,9 @@ struct KeyIndex: ~Copyable {
     private mutating func grow() {
         let old = slots
         let oldCapacity = capacity
-        bits += 1
-        slots = KeyIndex.allocate(1 << bits)
+        capacity = growth == .double ? capacity * 2 : capacity * 5 / 4
+        countMax = KeyIndex.countMax(capacity, growth)
+        slots = KeyIndex.allocate(capacity)
         for at in 0..<oldCapacity where old[at] != 0 { place(old[at]) }
         KeyIndex.free(old, oldCapacity)
     }

@@ -1,19 +1,16 @@
-// The index of a log that lost entries: a record may have begun with an entry that is gone, or ended with one.
+// Records that come back to the midst of the saved order, and the index of a log that lost entries: there a record may
+// have begun with an entry that is gone, or ended with one.
 
 import LarderFormat
 
 extension StoreCore {
-    /// Whether an entry changes a record whose first entry is lost.
-    func isOfLostRecord(_ entry: EntryView) -> Bool {
-        !report.lostSpans.isEmpty && table.ordinal(firstSeq: entry.firstSeq) == nil
-    }
-
-    mutating func updateLost(_ place: Place, firstSeq: UInt64, fingerprint: UInt32) {
+    /// A record without an ordinal of its own; `adoptOrphans` gives it one.
+    mutating func updateOrphan(_ place: Place, firstSeq: UInt64, fingerprint: UInt32) {
         if let old = orphans[firstSeq] { segment(old.place.segment)?.liveCount -= 1 }
         orphans[firstSeq] = (place, fingerprint)
     }
 
-    mutating func deleteLost(firstSeq: UInt64) {
+    mutating func deleteOrphan(firstSeq: UInt64) {
         if let old = orphans.removeValue(forKey: firstSeq) { segment(old.place.segment)?.liveCount -= 1 }
     }
 
@@ -23,8 +20,9 @@ extension StoreCore {
         for ordinals in index.collisions() { try keepNewest(ordinals) }
     }
 
-    /// Builds the table anew, in the order of first seqs.
-    private mutating func adoptOrphans() {
+    /// Builds the table anew, in the order of first seqs, with the records that have no ordinal. O(n log n), so once for
+    /// all that came together.
+    mutating func adoptOrphans() {
         guard !orphans.isEmpty else { return }
         var records: [(firstSeq: UInt64, place: Place, ordinal: UInt32?)] = orphans.map {
             ($0.key, $0.value.place, nil)
@@ -48,6 +46,8 @@ extension StoreCore {
         index.renumber { map[Int($0)] }
         for record in adopted { index.insert(record.fingerprint, ordinal: record.ordinal) }
         orphans = [:]
+        valueIndexes = [:]
+        generation &+= 1
     }
 
     /// Of records with the same key all but the newest were deleted by entries that are lost.

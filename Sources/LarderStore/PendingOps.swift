@@ -33,6 +33,9 @@ struct PendingOps: ~Copyable {
     private(set) var count = 0
     /// Bytes of the largest record or key among them.
     private(set) var payloadByteCountMax = 0
+    /// Changes of kinds with indexed fields, by the fingerprints of their values; made when it is first asked for.
+    private var byValue: [UInt64: [Int]] = [:]
+    private var byValueCount = 0
     private var ops: UnsafeMutablePointer<PendingOp>
     private var capacity = 1024
     /// Index + 1 of the last change of a key; 0 is empty.
@@ -56,6 +59,7 @@ struct PendingOps: ~Copyable {
     mutating func removeAll() {
         count = 0
         payloadByteCountMax = 0
+        forgetValues()
         slots.update(repeating: 0, count: 1 << bits)
     }
 
@@ -75,6 +79,48 @@ struct PendingOps: ~Copyable {
             at = (at &+ 1) & mask
         }
         return nil
+    }
+
+    private mutating func forgetValues() {
+        if byValueCount > 0 { byValue.removeAll() }
+        byValueCount = 0
+    }
+
+    /// The next change whose values were not noted yet.
+    var nextUnnoted: Int? { byValueCount < count ? byValueCount : nil }
+
+    /// Notes the fingerprints of the values of `nextUnnoted`.
+    mutating func note(_ fingerprints: [UInt32]) {
+        for found in fingerprints {
+            byValue[UInt64(ops[byValueCount].kindIndex) << 32 | UInt64(found), default: []].append(byValueCount)
+        }
+        byValueCount += 1
+    }
+
+    /// Changes that may have a value, among those noted.
+    func withValue(_ fingerprint: UInt32, _ kindIndex: UInt8) -> [Int] {
+        byValue[UInt64(kindIndex) << 32 | UInt64(fingerprint)] ?? []
+    }
+
+    /// Takes back the changes behind the first `kept`. Rare, so everything is found anew.
+    mutating func truncate(to kept: Int) {
+        guard kept < count else { return }
+        count = 0
+        payloadByteCountMax = 0
+        forgetValues()
+        slots.update(repeating: 0, count: 1 << bits)
+        for at in 0..<kept {
+            let op = ops[at]
+            append(op, replacing: find(op.fingerprint, kindIndex: op.kindIndex, key: op.key))
+        }
+    }
+
+    func hasChange(firstSeq: UInt64) -> Bool { (0..<count).contains { ops[$0].firstSeq == firstSeq } }
+
+    /// Whether the newest change of the record with this first seq leaves it there.
+    func hasLive(firstSeq: UInt64) -> Bool {
+        for at in stride(from: count - 1, through: 0, by: -1) where ops[at].firstSeq == firstSeq { return !ops[at].isDelete }
+        return false
     }
 
     /// Adds a change. `earlier` is what `find` gave for its key.

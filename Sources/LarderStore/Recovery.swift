@@ -67,7 +67,7 @@ extension StoreCore {
         position = previousEnd
         firstUnsyncedSegment = knownSynced.segment
         try dropEmptyTail()
-        if !report.lostSpans.isEmpty { try mendIndex() }
+        if report.lostSpans.isEmpty { adoptOrphans() } else { try mendIndex() }
         nextSeq = publishedSeq + 1
         if !isCut { isCut = try wasCutHere() }
         if isCut {
@@ -243,13 +243,9 @@ extension StoreCore {
             segment.liveCount += 1
             if entry.type == EntryType.created {
                 applyCreated(place, firstSeq: entry.seq, fingerprint: fingerprint)
-            } else if isOfLostRecord(entry) {
-                updateLost(place, firstSeq: entry.firstSeq, fingerprint: fingerprint)
             } else {
                 applyUpdated(place, firstSeq: entry.firstSeq, fingerprint: fingerprint)
             }
-        case EntryType.deleted where isOfLostRecord(entry):
-            deleteLost(firstSeq: entry.firstSeq)
         case EntryType.deleted:
             applyDeleted(
                 firstSeq: entry.firstSeq, fingerprint: hasher.fingerprint(kind: entry.kind, key: entry.payload))

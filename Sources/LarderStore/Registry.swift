@@ -104,6 +104,15 @@ struct OriginTable {
     func number(name: String, token: String) -> UInt64? { byName[OriginTable.nameKey(name, token)] }
     func origin(_ number: UInt64) -> Origin? { byNumber[number].map { origins[$0] } }
 
+    /// Takes back those that were declared last.
+    mutating func truncate(to count: Int) {
+        while origins.count > count {
+            let last = origins.removeLast()
+            byNumber[last.number] = nil
+            byName[OriginTable.nameKey(last.name, last.token)] = nil
+        }
+    }
+
     mutating func declare(_ origin: Origin) {
         guard byNumber[origin.number] == nil else { return }
         byNumber[origin.number] = origins.count

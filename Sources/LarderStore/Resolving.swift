@@ -16,6 +16,15 @@ extension StoreCore {
             if !op.pointee.isRefused {
                 if let cold = try resolve(op, batch) { return .cold(cold) }
                 byteCount += op.pointee.payload.count + op.pointee.stored.count
+                if op.pointee.hasRareOptions {
+                    switch try resolveRare(batch, at) {
+                    case .ready: break
+                    case let other: return other
+                    }
+                    if let old = batch.rare[at]?.oldKey {
+                        byteCount += 2 * batch.oldKeys.pointer(old).pointee.stored.count + EntryWriter.headByteCountMax
+                    }
+                }
             }
             batch.stagedByteCountMax += byteCount
             batch.resolvedCount = at + 1
@@ -42,6 +51,23 @@ extension StoreCore {
             }
         }
         return nil
+    }
+
+    /// Resolves what only few operations ask for: the old key of a move, and who has an indexed value.
+    private mutating func resolveRare(_ batch: WriteBatch, _ at: Int) throws(StoreError) -> Resolution {
+        guard let rare = batch.rare[at] else { return .ready }
+        if let old = rare.oldKey, let cold = try resolve(batch.oldKeys.pointer(old), batch) { return .cold(cold) }
+        guard rare.unlessExists != 0 else { return .ready }
+        switch try records(
+            kindIndex: batch.ops.pointer(at).pointee.kindIndex, field: rare.unlessExists, values: rare.values,
+            limit: .max, batch)
+        {
+        case .cold(let read): return .cold(read)
+        case .building: return .again
+        case .records(let found):
+            batch.rare[at]?.existing = found
+            return .ready
+        }
     }
 
     private enum Confirmation {
@@ -83,15 +109,28 @@ extension StoreCore {
     mutating func keep(for batch: WriteBatch) throws(StoreError) {
         let at = batch.resolvedCount
         guard at < batch.ops.count else { return }
-        var probe = 0
-        while let ordinal = index.next(batch.ops.pointer(at).pointee.fingerprint, &probe) {
-            let place = table[ordinal]
-            guard place.kindIndex == batch.ops.pointer(at).pointee.kindIndex, batch.fetched[place.raw] == nil else {
-                continue
-            }
-            if case .entry(let view) = try entry(at: place) {
-                batch.fetched[place.raw] = (view, batch.arena.copy(view.payload))
+        try keep(batch.ops.pointer(at), for: batch)
+        guard batch.ops.pointer(at).pointee.hasRareOptions, let rare = batch.rare[at] else { return }
+        if let old = rare.oldKey { try keep(batch.oldKeys.pointer(old), for: batch) }
+        guard rare.unlessExists != 0, let values = values(batch.ops.pointer(at).pointee.kindIndex), values.isReady else {
+            return
+        }
+        for value in rare.values {
+            for ordinal in values.candidates(value.fingerprint) where Int(ordinal) < table.count {
+                try keep(table[ordinal], for: batch)
             }
         }
+    }
+
+    private mutating func keep(_ op: UnsafeMutablePointer<BatchOp>, for batch: WriteBatch) throws(StoreError) {
+        var probe = 0
+        while let ordinal = index.next(op.pointee.fingerprint, &probe) {
+            if table[ordinal].kindIndex == op.pointee.kindIndex { try keep(table[ordinal], for: batch) }
+        }
+    }
+
+    private mutating func keep(_ place: Place, for batch: WriteBatch) throws(StoreError) {
+        guard !place.isHole, batch.fetched[place.raw] == nil, case .entry(let view) = try entry(at: place) else { return }
+        batch.fetched[place.raw] = (view, batch.arena.copy(view.payload))
     }
 }

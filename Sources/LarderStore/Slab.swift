@@ -28,6 +28,9 @@ final class Slab: @unchecked Sendable {
         used = 0
     }
 
+    /// It is the image of nothing any more.
+    func forget() { reset(segment: 0, fileOffset: 0) }
+
     /// The bytes from an offset of the segment on, if they are here.
     @inline(__always)
     func bytes(segment: UInt32, offset: Int) -> UnsafeRawBufferPointer? {

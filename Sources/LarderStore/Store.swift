@@ -140,6 +140,30 @@ extension Store {
         try core.page(&cursor, show)
     }
 
+    /// Goes on with a walk over up to `slice` records; `visit` says whether it goes on behind the record.
+    public func walk(
+        _ walk: inout RecordWalk, slice: Int, _ visit: (StoredRecord) -> Bool
+    ) throws(StoreError) -> WalkStep {
+        try core.walk(&walk, slice: slice, visit)
+    }
+
+    /// The keys of durable records of a kind with a value in an indexed field, in saved order, at most `limit`.
+    ///
+    /// - Parameter value: in its encoding; text is compared folded.
+    public func keys(
+        kind: Int, field: Int, value: UnsafeRawBufferPointer, limit: Int
+    ) throws(StoreError) -> KeysWithValue {
+        try core.keys(kind: kind, field: field, value: value, limit: limit)
+    }
+
+    /// Whether a record has this key.
+    public static func hasKey(_ record: UnsafeRawBufferPointer, _ key: UnsafeRawBufferPointer) -> Bool {
+        LarderStore.hasKey(record, key)
+    }
+
+    /// Declares a kind, or adds to one.
+    public func define(_ draft: KindDraft, now: Int64) throws(StoreError) -> Defined { try core.define(draft, now: now) }
+
     /// Takes in what a `ColdRead` brought. Its failure, if any, is for the caller to report.
     public func supply(_ result: ColdResult) { core.reader.supply(result) }
 }

@@ -72,7 +72,7 @@ struct Commit {
     var blocks: [ClosedBlock] = []
     /// A block of a CLEAR's run: nothing is published until the run's end.
     var isPartOfClear = false
-    var origins: [Origin] = []
+    var kinds: [Kind] = []
     var tokens: [(origin: UInt64, batch: UInt64)] = []
 }
 
@@ -118,6 +118,10 @@ struct StoreCore: ~Copyable {
     var failure: String?
     var failureCode: Int32 = 0
     var clear: ClearRun?
+    /// By the kind's index; only of kinds that were asked for by value.
+    var valueIndexes: [UInt8: ValueIndex] = [:]
+    /// Kinds whose declaration is staged or being written.
+    var pendingKinds: [Kind] = []
     var merger = RecordMerger()
 
     var report = RecoveryReport()
@@ -214,9 +218,8 @@ struct StoreCore: ~Copyable {
     /// A record's entry is superseded by another, or the record comes back.
     mutating func applyUpdated(_ place: Place, firstSeq: UInt64, fingerprint: UInt32) {
         guard let ordinal = table.ordinal(firstSeq: firstSeq) else {
-            // The holes were closed since it was there: it goes to the end. Only records that come back get here.
-            applyCreated(place, firstSeq: max(firstSeq, lastFirstSeq &+ 1), fingerprint: fingerprint)
-            return
+            // Its hole was closed since it was deleted, or the entry that first saved it is lost.
+            return updateOrphan(place, firstSeq: firstSeq, fingerprint: fingerprint)
         }
         let old = table[ordinal]
         if old.isHole {
@@ -229,7 +232,7 @@ struct StoreCore: ~Copyable {
     }
 
     mutating func applyDeleted(firstSeq: UInt64, fingerprint: UInt32) {
-        guard let ordinal = table.ordinal(firstSeq: firstSeq) else { return }
+        guard let ordinal = table.ordinal(firstSeq: firstSeq) else { return deleteOrphan(firstSeq: firstSeq) }
         let old = table[ordinal]
         guard !old.isHole else { return }
         segment(old.segment)?.liveCount &-= 1
@@ -238,14 +241,11 @@ struct StoreCore: ~Copyable {
         table.set(ordinal, .hole)
     }
 
-    private var lastFirstSeq: UInt64 {
-        table.count == 0 ? 0 : table.firstSeq(UInt32(truncatingIfNeeded: table.count &- 1))
-    }
-
     mutating func closeHolesIfWorthIt() {
         guard table.isWorthRenumbering else { return }
         let map = table.renumber()
         index.renumber { map[Int($0)] }
+        valueIndexes = [:]
         generation &+= 1
     }
 

@@ -4,7 +4,16 @@ import LarderFormat
 
 /// One operation as a writer asks for it. The payload is borrowed until the batch is staged.
 public struct WriteOperation {
-    public var isDelete: Bool
+    public enum Action: Sendable {
+        case save
+        case delete
+        /// A record gets another key, and keeps its place in the order of saving.
+        case move
+        /// A record that was deleted comes back to its place in the order of saving.
+        case restore
+    }
+
+    public var action: Action
     /// Of a save.
     public var mode: SaveMode
     /// Personal fields are written too.
@@ -16,14 +25,23 @@ public struct WriteOperation {
     public var kind: Int
     /// The highest field number that the writer knows of the kind.
     public var known: Int
-    /// The record of a save, the key of a delete.
+    /// The record, of a delete the key.
     public var payload: UnsafeRawBufferPointer
+    /// An indexed field: no other record of the kind may have an equal value there. 0: not asked for.
+    public var unlessExists = 0
+    /// Of a move: the key that the record has now.
+    public var oldKey = UnsafeRawBufferPointer(start: nil, count: 0)
+    /// Of a restore: the seq that first saved the record, and when that was.
+    public var firstSeq: UInt64 = 0
+    public var savedAt: Int64 = 0
+
+    public var isDelete: Bool { action == .delete }
 
     public init(
         isDelete: Bool = false, mode: SaveMode = .merge, isPersonal: Bool = false, ifSeq: UInt64? = nil,
         unset: FieldSet = FieldSet(), kind: Int, known: Int = 256, payload: UnsafeRawBufferPointer
     ) {
-        self.isDelete = isDelete
+        action = isDelete ? .delete : .save
         self.mode = mode
         self.isPersonal = isPersonal
         self.ifSeq = ifSeq
@@ -53,6 +71,10 @@ public struct Refusal: Equatable, Sendable {
         case format(FormatError)
         case badKey(FormatError)
         case unknownKind(Int)
+        /// `unlessExists` names a field that is not indexed.
+        case notIndexed(Int)
+        /// A restore to a first seq that is not to be had.
+        case badPlace(UInt64)
         /// The caller asked for what it cannot have; in words.
         case unsupported(String)
         /// Changed since `ifSeq`.
@@ -113,6 +135,8 @@ struct BatchOp {
     var kindIndex: UInt8 = 0
     var mode: SaveMode = .merge
     var isDelete = false
+    var isMove = false
+    var isRestore = false
     var isPersonal = false
     /// Its record holds personal fields that it may not write.
     var hasGuardedFields = false
@@ -140,6 +164,20 @@ struct BatchOp {
     var key: UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: payload.baseAddress.map { $0 + Int(keyOffset) }, count: Int(keyByteCount))
     }
+}
+
+/// What few operations have.
+struct RareOptions {
+    var ifSeq: UInt64?
+    var unset = FieldSet()
+    /// An indexed field, or 0; its values, folded; the durable records that have one of them.
+    var unlessExists = 0
+    var values: [(bytes: [UInt8], fingerprint: UInt32)] = []
+    var existing: [(seq: UInt64, key: [UInt8])] = []
+    /// Of a move: where in `oldKeys` its old key is, which is resolved like an operation of its own.
+    var oldKey: Int?
+    var restoredFirstSeq: UInt64 = 0
+    var restoredSavedAt: Int64 = 0
 }
 
 /// The operations of a batch, in memory that does not move while the batch is decided.
@@ -219,7 +257,9 @@ struct Arena: ~Copyable {
 public final class WriteBatch {
     // Confined to one thread; without dynamic checks of access, see `Store.core`.
     @exclusivity(unchecked) var ops = BatchOps()
-    var rare: [Int: (ifSeq: UInt64?, unset: FieldSet)] = [:]
+    var rare: [Int: RareOptions] = [:]
+    /// The old keys of moves.
+    var oldKeys = BatchOps()
     @exclusivity(unchecked) var arena = Arena()
     /// Entries that were read from the disk for this batch.
     var fetched: [UInt64: (entry: EntryView, record: UnsafeRawBufferPointer)] = [:]
@@ -237,6 +277,7 @@ public final class WriteBatch {
     var isImport = false
     public internal(set) var batchNumber: UInt64 = 0
     public internal(set) var isDryRun = false
+    public internal(set) var isAtomic = false
 
     /// What became of each operation, in order; set when the batch is staged.
     public var outcomes: [Outcome] { (0..<ops.count).map { ops.pointer($0).pointee.outcome } }
@@ -254,8 +295,9 @@ public final class WriteBatch {
     /// - Parameters:
     ///   - origin: the number of an import's origin, or 0: the program's own, by its name.
     ///   - batchNumber: the sender's number of this batch in its import, or 0.
-    public func begin(origin: UInt64, programName: String, batchNumber: UInt64 = 0, isDryRun: Bool = false) {
+    public func begin(origin: UInt64, programName: String, batchNumber: UInt64 = 0, isDryRun: Bool = false, isAtomic: Bool = false) {
         ops.removeAll()
+        oldKeys.removeAll()
         if !rare.isEmpty { rare.removeAll() }
         if !fetched.isEmpty { fetched.removeAll(keepingCapacity: true) }
         arena.removeAll()
@@ -267,6 +309,7 @@ public final class WriteBatch {
         isImport = origin != 0
         self.batchNumber = batchNumber
         self.isDryRun = isDryRun
+        self.isAtomic = isAtomic
         if !refusals.isEmpty { refusals.removeAll() }
         counts = OutcomeCounts()
         lastSeq = 0
@@ -288,6 +331,17 @@ public final class WriteBatch {
 
     /// Puts an operation with the batch that the caller refuses.
     public func refuseUnsupported(_ what: String) { refuse(.unsupported(what)) }
+
+    /// The first operation that came to something else than an atomic batch allows, or nil.
+    public var firstFailure: (position: Int, outcome: Outcome)? {
+        for at in 0..<ops.count {
+            switch ops.pointer(at).pointee.outcome {
+            case .refused, .alreadySaved, .notFound, .duplicate: return (at, ops.pointer(at).pointee.outcome)
+            default: continue
+            }
+        }
+        return nil
+    }
 
     func refuse(_ reason: Refusal.Reason) {
         refusals.append(Refusal(position: ops.count, reason: reason))

@@ -7,6 +7,8 @@ public enum Resolution: Sendable {
     case ready
     /// Run the read, supply its result, and resolve again.
     case cold(ColdRead)
+    /// An index is being made, a slice at a time: resolve again when other work had its turn.
+    case again
 }
 
 /// What staging a batch came to.
@@ -21,6 +23,8 @@ public enum Staged: Equatable, Sendable {
     case tooLarge
     /// A clear is running; wait for its end.
     case clearing
+    /// An atomic batch that may not be; `WriteBatch.firstFailure` says why. Nothing was staged.
+    case failed
 }
 
 /// The most that one batch may add to the log.
@@ -34,11 +38,17 @@ extension StoreCore {
         let byteCountMax = stagedByteCountMax(batch)
         guard byteCountMax <= batchResultByteCountMax else { return .tooLarge }
         let isRun = byteCountMax > Self.payloadByteCountMax
-        if !batch.isDryRun {
-            guard case .ready = try makeRoom(byteCountMax, isRun: isRun, now: now) else { return .full }
-        }
+        guard case .ready = try makeRoom(byteCountMax, isRun: isRun, now: now) else { return .full }
         let firstSeq = nextSeq
-        do throws(StoreError) { return try decide(batch, isRun: isRun, firstSeq: firstSeq) } catch {
+        let mark = batch.isDryRun || batch.isAtomic ? mark() : nil
+        do throws(StoreError) {
+            let decided = try decide(batch, isRun: isRun, firstSeq: firstSeq)
+            let isFailed = batch.isAtomic && batch.firstFailure != nil
+            guard let mark, isFailed || batch.isDryRun else { return decided }
+            rollBack(to: mark)
+            batch.lastSeq = publishedSeq
+            return isFailed ? .failed : .staged(commit: 0)
+        } catch {
             // Half a batch must not become durable, and an entry that was staged cannot be taken back.
             if nextSeq != firstSeq { failWriting(error) }
             throw error
@@ -107,7 +117,6 @@ extension StoreCore {
     /// The number of the program's own origin, declared in the log before its first change.
     private mutating func declareOrigin(_ batch: WriteBatch) throws(StoreError) -> UInt64 {
         if let known = origins.number(name: batch.originName, token: "") { return known }
-        guard !batch.isDryRun else { return UInt64.max }
         return try stageOrigin(name: batch.originName, token: "")
     }
 
@@ -128,7 +137,7 @@ extension StoreCore {
     }
 
     /// What is there of a key, pending changes included.
-    private struct Existing {
+    struct Existing {
         var seq: UInt64
         var firstSeq: UInt64
         var savedAt: Int64
@@ -137,33 +146,39 @@ extension StoreCore {
         var isEqual: Bool
     }
 
+    /// What there is of an operation's key, and the staged change of it, if any.
+    @inline(__always)
+    func lookUp(
+        _ pointer: UnsafeMutablePointer<BatchOp>, _ dependsOnStaged: inout Bool, _ dependsOnInFlight: inout Bool
+    ) -> (Existing?, earlier: Int?) {
+        let (fingerprint, kindIndex, key) = (pointer.pointee.fingerprint, pointer.pointee.kindIndex, pointer.pointee.key)
+        if let earlier = stagedOps.find(fingerprint, kindIndex: kindIndex, key: key) {
+            dependsOnStaged = true
+            return (existing(stagedOps[earlier], pointer), earlier)
+        }
+        if let flying = inFlightOps.find(fingerprint, kindIndex: kindIndex, key: key) {
+            dependsOnInFlight = true
+            return (existing(inFlightOps[flying], pointer), nil)
+        }
+        guard pointer.pointee.storedOrdinal != UInt32.max else { return (nil, nil) }
+        let stored = Existing(
+            seq: pointer.pointee.storedSeq, firstSeq: pointer.pointee.storedFirstSeq,
+            savedAt: pointer.pointee.storedSavedAt, origin: pointer.pointee.storedOrigin,
+            record: pointer.pointee.isEqualToStored ? pointer.pointee.payload : pointer.pointee.stored,
+            isEqual: pointer.pointee.isEqualToStored)
+        return (stored, nil)
+    }
+
     @inline(__always)
     private mutating func decide(
         _ batch: WriteBatch, _ at: Int, _ pointer: UnsafeMutablePointer<BatchOp>, _ origin: UInt64,
         _ dependsOnStaged: inout Bool, _ dependsOnInFlight: inout Bool
     ) throws(StoreError) {
-        var existing: Existing?
-        let earlier = stagedOps.find(
-            pointer.pointee.fingerprint, kindIndex: pointer.pointee.kindIndex, key: pointer.pointee.key)
-        if let earlier {
-            dependsOnStaged = true
-            existing = self.existing(stagedOps[earlier], pointer)
-        } else if let flying = inFlightOps.find(
-            pointer.pointee.fingerprint, kindIndex: pointer.pointee.kindIndex, key: pointer.pointee.key)
-        {
-            dependsOnInFlight = true
-            existing = self.existing(inFlightOps[flying], pointer)
-        } else if pointer.pointee.storedOrdinal != UInt32.max {
-            existing = Existing(
-                seq: pointer.pointee.storedSeq, firstSeq: pointer.pointee.storedFirstSeq,
-                savedAt: pointer.pointee.storedSavedAt, origin: pointer.pointee.storedOrigin,
-                record: pointer.pointee.isEqualToStored ? pointer.pointee.payload : pointer.pointee.stored,
-                isEqual: pointer.pointee.isEqualToStored)
-        }
+        let (existing, earlier) = lookUp(pointer, &dependsOnStaged, &dependsOnInFlight)
         var unset = FieldSet()
         if pointer.pointee.hasRareOptions, let rare = batch.rare[at] {
             unset = rare.unset
-            if let ifSeq = rare.ifSeq, ifSeq != existing?.seq ?? 0 {
+            if let ifSeq = rare.ifSeq, rare.oldKey == nil, ifSeq != existing?.seq ?? 0 {
                 batch.refusals.append(Refusal(position: at, reason: .conflict(current: existing?.seq ?? 0)))
                 batch.conclude(pointer, .refused, seq: existing?.seq ?? 0)
                 return
@@ -171,8 +186,24 @@ extension StoreCore {
         }
         if pointer.pointee.isDelete {
             guard let existing else { return batch.conclude(pointer, .notFound, seq: 0) }
-            if !batch.isDryRun { try stageDelete(pointer, existing.firstSeq, existing.seq, origin, earlier) }
-            return batch.conclude(pointer, .deleted, seq: batch.isDryRun ? existing.seq : nextSeq - 1)
+            try stageDelete(pointer, existing.firstSeq, existing.seq, origin, earlier)
+            return batch.conclude(pointer, .deleted, seq: nextSeq - 1)
+        }
+        if pointer.pointee.hasRareOptions, let rare = batch.rare[at] {
+            if rare.unlessExists != 0, let other = recordWithValue(rare, pointer) {
+                dependsOnStaged = dependsOnStaged || stagedOps.count > 0
+                dependsOnInFlight = dependsOnInFlight || inFlightOps.count > 0
+                return batch.conclude(pointer, .alreadySaved, seq: other)
+            }
+            if pointer.pointee.isRestore {
+                guard existing == nil else { return batch.conclude(pointer, .alreadySaved, seq: existing?.seq ?? 0) }
+                return try restore(batch, at, pointer, rare, origin, earlier)
+            }
+            if let old = rare.oldKey {
+                return try move(
+                    batch, at, pointer, from: batch.oldKeys.pointer(old), existing, origin, earlier, &dependsOnStaged,
+                    &dependsOnInFlight)
+            }
         }
         guard let existing else {
             return try create(batch, at, pointer, origin, earlier)
@@ -195,15 +226,13 @@ extension StoreCore {
             batch.refusals.append(Refusal(position: at, reason: .format(fault)))
             return batch.conclude(pointer, .refused, seq: existing.seq)
         }
-        if !batch.isDryRun {
-            let record = merged.withUnsafeBytes { batch.arena.copy($0) }
-            try stageUpdate(pointer, record, existing.firstSeq, existing.savedAt, existing.seq, origin, earlier)
-        }
-        batch.conclude(pointer, .updated, seq: batch.isDryRun ? existing.seq : nextSeq - 1)
+        let record = merged.withUnsafeBytes { batch.arena.copy($0) }
+        try stageUpdate(pointer, record, existing.firstSeq, existing.savedAt, existing.seq, origin, earlier)
+        batch.conclude(pointer, .updated, seq: nextSeq - 1)
     }
 
     /// What a merged record lacks or exceeds, or nil.
-    private func mergedFault(_ record: UnsafeRawBufferPointer, _ schema: RecordSchema) -> FormatError? {
+    func mergedFault(_ record: UnsafeRawBufferPointer, _ schema: RecordSchema) -> FormatError? {
         guard record.count <= recordByteCountMax else { return FormatError(.tooLarge, at: 0) }
         var reader = ByteReader(record)
         do throws(FormatError) {
@@ -215,7 +244,7 @@ extension StoreCore {
         } catch { return error }
     }
 
-    private func existing(_ pending: PendingOp, _ pointer: UnsafeMutablePointer<BatchOp>) -> Existing? {
+    func existing(_ pending: PendingOp, _ pointer: UnsafeMutablePointer<BatchOp>) -> Existing? {
         guard !pending.isDelete else { return nil }
         return Existing(
             seq: pending.seq, firstSeq: pending.firstSeq, savedAt: pending.savedAt, origin: pending.origin,
@@ -242,7 +271,6 @@ extension StoreCore {
                 return batch.conclude(pointer, .refused, seq: 0)
             }
         }
-        if batch.isDryRun { return batch.conclude(pointer, .created, seq: 0) }
         try reserve(record.count + EntryWriter.headByteCountMax)
         let seq = nextSeq
         let base = open.cursor
@@ -267,16 +295,16 @@ extension StoreCore {
         batch.conclude(pointer, .created, seq: seq)
     }
 
-    private mutating func stageUpdate(
+    mutating func stageUpdate(
         _ pointer: UnsafeMutablePointer<BatchOp>, _ record: UnsafeRawBufferPointer, _ firstSeq: UInt64,
-        _ savedAt: Int64, _ previousSeq: UInt64,
-        _ origin: UInt64, _ earlier: Int?
+        _ savedAt: Int64, _ previousSeq: UInt64, _ origin: UInt64, _ earlier: Int?, isNew: Bool = false
     ) throws(StoreError) {
         try reserve(record.count + EntryWriter.headByteCountMax)
         let seq = nextSeq
         let base = open.cursor
         let byteCount = EntryWriter.updated(
-            at: base, seq: seq, commitFirstSeq: open.firstSeq, commitTime: staged.time, flags: 0,
+            at: base, seq: seq, commitFirstSeq: open.firstSeq, commitTime: staged.time,
+            flags: isNew ? 1 : 0,
             kind: Int(pointer.pointee.kindNumber), origin: origin, firstSeq: firstSeq, savedAt: savedAt,
             previousSeq: previousSeq, changed: merger.changed, record: record)
         let payload = UnsafeRawBufferPointer(start: base + (byteCount - 4 - record.count), count: record.count)
@@ -290,11 +318,11 @@ extension StoreCore {
                     segment: position.segment, offset: offset, kindIndex: pointer.pointee.kindIndex,
                     entryByteCount: byteCount),
                 fingerprint: pointer.pointee.fingerprint, kindIndex: pointer.pointee.kindIndex, isDelete: false,
-                isNew: false),
+                isNew: isNew),
             replacing: earlier)
     }
 
-    private mutating func stageDelete(
+    mutating func stageDelete(
         _ pointer: UnsafeMutablePointer<BatchOp>, _ firstSeq: UInt64, _ previousSeq: UInt64, _ origin: UInt64,
         _ earlier: Int?
     ) throws(StoreError) {

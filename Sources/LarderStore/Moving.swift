@@ -1,0 +1,91 @@
+// Operations that are not a save or a delete of one key: move, restore, and the value that no other record may have.
+
+import LarderFormat
+
+extension StoreCore {
+    /// The seq of a record, stored or pending, with one of the values that an operation must be alone to have.
+    mutating func recordWithValue(_ rare: RareOptions, _ pointer: UnsafeMutablePointer<BatchOp>) -> UInt64? {
+        let kindIndex = pointer.pointee.kindIndex
+        if let seq = pendingRecord(
+            kindIndex: kindIndex, field: rare.unlessExists, values: rare.values, exceptKey: pointer.pointee.key)
+        {
+            return seq
+        }
+        for other in rare.existing {
+            let isSuperseded = other.key.withUnsafeBytes { key in
+                if isEqual(key, pointer.pointee.key) { return true }
+                let fingerprint = hasher.fingerprint(kind: Int(pointer.pointee.kindNumber), key: key)
+                return stagedOps.find(fingerprint, kindIndex: kindIndex, key: key) != nil
+                    || inFlightOps.find(fingerprint, kindIndex: kindIndex, key: key) != nil
+            }
+            if !isSuperseded { return other.seq }
+        }
+        return nil
+    }
+
+    /// A record comes back to its place in the order of saving. Its key is not there.
+    mutating func restore(
+        _ batch: WriteBatch, _ at: Int, _ pointer: UnsafeMutablePointer<BatchOp>, _ rare: RareOptions, _ origin: UInt64,
+        _ earlier: Int?
+    ) throws(StoreError) {
+        guard isFree(firstSeq: rare.restoredFirstSeq) else {
+            batch.refusals.append(Refusal(position: at, reason: .badPlace(rare.restoredFirstSeq)))
+            return batch.conclude(pointer, .refused, seq: 0)
+        }
+        merger.note(changed: allFields(pointer.pointee.payload))
+        let record = pointer.pointee.payload
+        try stageUpdate(
+            pointer, record, rare.restoredFirstSeq, rare.restoredSavedAt, 0, origin, earlier, isNew: true)
+        batch.conclude(pointer, .created, seq: nextSeq - 1)
+    }
+
+    /// No record, stored or pending, has this first seq.
+    private func isFree(firstSeq: UInt64) -> Bool {
+        if stagedOps.hasChange(firstSeq: firstSeq) { return !stagedOps.hasLive(firstSeq: firstSeq) }
+        if inFlightOps.hasChange(firstSeq: firstSeq) { return !inFlightOps.hasLive(firstSeq: firstSeq) }
+        guard let ordinal = table.ordinal(firstSeq: firstSeq) else { return true }
+        return table[ordinal].isHole
+    }
+
+    private func allFields(_ record: UnsafeRawBufferPointer) -> FieldSet {
+        var reader = ByteReader(record)
+        return (try? FieldSet(from: &reader)) ?? FieldSet()
+    }
+
+    /// A record gets another key.
+    mutating func move(
+        _ batch: WriteBatch, _ at: Int, _ pointer: UnsafeMutablePointer<BatchOp>,
+        from old: UnsafeMutablePointer<BatchOp>, _ there: Existing?, _ origin: UInt64, _ earlier: Int?,
+        _ dependsOnStaged: inout Bool, _ dependsOnInFlight: inout Bool
+    ) throws(StoreError) {
+        let (from, earlierOfOld) = lookUp(old, &dependsOnStaged, &dependsOnInFlight)
+        guard let from else { return batch.conclude(pointer, .notFound, seq: 0) }
+        if let ifSeq = batch.rare[at]?.ifSeq, ifSeq != from.seq {
+            batch.refusals.append(Refusal(position: at, reason: .conflict(current: from.seq)))
+            return batch.conclude(pointer, .refused, seq: from.seq)
+        }
+        let isSameKey = isEqual(old.pointee.key, pointer.pointee.key)
+        if let there, !isSameKey { return batch.conclude(pointer, .alreadySaved, seq: there.seq) }
+        let schema = kinds[pointer.pointee.kindIndex]
+        let isChanged: Bool
+        do throws(FormatError) {
+            isChanged = try merger.merge(
+                old: from.record, new: pointer.pointee.payload, schema: schema, mode: .replace,
+                known: max(Int(pointer.pointee.known), schema.kind.keyFieldCount), personal: pointer.pointee.isPersonal)
+        } catch { throw .damaged(path: path, offset: 0, fault: error) }
+        if isSameKey && !isChanged { return batch.conclude(pointer, .unchanged, seq: from.seq) }
+        let record = merger.result.bytes.withUnsafeBytes { batch.arena.copy($0) }
+        if let fault = mergedFault(record, schema) {
+            batch.refusals.append(Refusal(position: at, reason: .format(fault)))
+            return batch.conclude(pointer, .refused, seq: from.seq)
+        }
+        if !isSameKey {
+            old.pointee.kindNumber = pointer.pointee.kindNumber
+            try stageDelete(old, from.firstSeq, from.seq, origin, earlierOfOld)
+        }
+        try stageUpdate(
+            pointer, record, from.firstSeq, from.savedAt, from.seq, origin, isSameKey ? earlierOfOld : earlier,
+            isNew: !isSameKey)
+        batch.conclude(pointer, .updated, seq: nextSeq - 1)
+    }
+}

@@ -1,0 +1,47 @@
+// Taking staged entries back: for an atomic batch that must not be, and for a dry run that never was to be.
+
+import LarderFormat
+
+/// Where staging stood.
+struct StagingMark {
+    var open: OpenBlock
+    var slabUsed: Int
+    var blockCount: Int
+    var operationCount: Int
+    var nextSeq: UInt64
+    var position: LogPosition
+    var writeHandle: FileHandle?
+    var retiredCount: Int
+    var originCount: Int
+    var tokenCount: Int
+}
+
+extension StoreCore {
+    func mark() -> StagingMark {
+        StagingMark(
+            open: open, slabUsed: open.slab?.used ?? 0, blockCount: staged.blocks.count,
+            operationCount: stagedOps.count, nextSeq: nextSeq, position: position, writeHandle: writeHandle,
+            retiredCount: retiredHandles.count, originCount: origins.origins.count, tokenCount: staged.tokens.count)
+    }
+
+    /// Undoes everything that was staged since the mark. Nothing of it was handed out, since a commit is only taken
+    /// between batches.
+    mutating func rollBack(to mark: StagingMark) {
+        for block in staged.blocks[mark.blockCount...] where block.slab !== mark.open.slab { block.slab.forget() }
+        if let slab = open.slab, slab !== mark.open.slab { slab.forget() }
+        mark.open.slab?.used = mark.slabUsed
+        staged.blocks.removeLast(staged.blocks.count - mark.blockCount)
+        staged.tokens.removeLast(staged.tokens.count - mark.tokenCount)
+        open = mark.open
+        stagedOps.truncate(to: mark.operationCount)
+        nextSeq = mark.nextSeq
+        position = mark.position
+        origins.truncate(to: mark.originCount)
+        if writeHandle != mark.writeHandle {
+            // A further segment was begun; its file stays, empty, until the log gets there again.
+            if let handle = writeHandle { files.close(handle) }
+            writeHandle = mark.writeHandle
+            retiredHandles.removeLast(retiredHandles.count - mark.retiredCount)
+        }
+    }
+}
