@@ -100,6 +100,17 @@ public struct Kind: Hashable, Sendable {
         try check()
     }
 
+    /// The same declaration under numbers that are in range.
+    init(_ other: Kind, number: Int, version: Int) {
+        precondition(Kind.numberRange.contains(number) && Kind.numberRange.contains(version))
+        self.number = number
+        name = other.name
+        self.version = version
+        keyFieldCount = other.keyFieldCount
+        fields = other.fields
+        labelFields = other.labelFields
+    }
+
     public func field(named name: String) -> Field? { fields.first { $0.name == name } }
     public func field(_ number: Int) -> Field? { fields.first { $0.number == number } }
     public var keyFields: ArraySlice<Field> { fields.prefix(keyFieldCount) }
@@ -143,7 +154,9 @@ public struct Kind: Hashable, Sendable {
 }
 
 extension Kind {
-    public func encode(into writer: inout ByteWriter) {
+    public func encode(into writer: inout ByteWriter) { encode(into: &writer, number: number, version: version) }
+
+    func encode(into writer: inout ByteWriter, number: Int, version: Int) {
         writer.varint(number)
         writer.text(name)
         writer.varint(version)
@@ -174,9 +187,15 @@ extension Kind {
     /// - Throws: what the primitives throw; `badDeclaration` for the rest, where the offending primitive begins, or the
     ///   field where it does not go with those before it.
     public init(from reader: inout ByteReader) throws(FormatError) {
-        let number = try reader.declared { Kind.numberRange.contains($0) }
+        self = try KindDraft(from: &reader, numbers: Kind.numberRange).shape
+    }
+}
+
+extension KindDraft {
+    init(from reader: inout ByteReader, numbers: ClosedRange<Int>) throws(FormatError) {
+        number = try reader.declared { numbers.contains($0) }
         let name = try reader.declaredName()
-        let version = try reader.declared { Kind.numberRange.contains($0) }
+        version = try reader.declared { numbers.contains($0) }
         let keyFieldCount = try reader.declared { $0 >= 1 }
         let countAt = reader.offset
         let fieldCount = try reader.count(ofAtLeast: 1)
@@ -199,8 +218,8 @@ extension Kind {
                     fields.contains { $0.number == label } && !labels.contains(label)
                 })
         }
-        try self.init(
-            number: number, name: name, version: version, keyFieldCount: keyFieldCount, fields: fields,
+        shape = try Kind(
+            number: max(number, 1), name: name, version: max(version, 1), keyFieldCount: keyFieldCount, fields: fields,
             labelFields: labels)
     }
 }

@@ -23,8 +23,7 @@ public func areCanonicallyEqual(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBuffe
 }
 
 /// Whether well-formed text has no character but white space (FORMAT.md section 3).
-@usableFromInline
-func isBlank(_ utf8: UnsafeRawBufferPointer) -> Bool {
+public func isBlank(_ utf8: UnsafeRawBufferPointer) -> Bool {
     // Most text begins with a visible ASCII character.
     if let first = utf8.first, first > 0x20 && first < 0x7F { return false }
     return String(decoding: utf8, as: UTF8.self).unicodeScalars.allSatisfy { isWhiteSpace($0.value) }

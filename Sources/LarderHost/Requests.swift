@@ -64,6 +64,21 @@ extension Connection {
         case .giveWay:
             _ = try GiveWay(body: body)
             giveWay(id)
+        case .find:
+            _ = try Find(body: body)
+            unsupported(id, "FIND")
+        case .search:
+            _ = try Search(body: body)
+            unsupported(id, "SEARCH")
+        case .history:
+            _ = try History(body: body)
+            unsupported(id, "HISTORY")
+        case .entries:
+            _ = try Entries(body: body)
+            unsupported(id, "ENTRIES")
+        case .define:
+            _ = try Define(body: body)
+            unsupported(id, "DEFINE")
         case .goodbye: goodbye(try Goodbye(body: body))
         default: break
         }
@@ -170,6 +185,7 @@ extension Connection {
             return send(
                 ErrorReply(.badMessage, message: "LIST: the limit must be 1 to 10000, not \(list.limit)"), id: id)
         }
+        guard list.condition.isEmpty, list.order == 0 else { return unsupported(id, "LIST with a condition or order") }
         var after: PageToken?
         if !list.token.isEmpty {
             after = list.token.withUnsafeBytes { PageToken($0) }
@@ -232,6 +248,7 @@ extension Connection {
         guard count.kind == 0 || host.store.kind(count.kind) != nil else {
             return send(unknownKind(count.kind), id: id)
         }
+        guard count.condition.isEmpty, count.group == 0 else { return unsupported(id, "COUNT with a condition or group") }
         send(Counted(host.store.counts(kind: count.kind).map { KindCount(kind: $0.kind, count: $0.count) }), id: id)
     }
 
@@ -241,6 +258,10 @@ extension Connection {
             OriginList(
                 rows.map { OriginList.Origin(number: $0.number, name: $0.name, token: $0.token, time: $0.time) }),
             id: id)
+    }
+
+    private func unsupported(_ id: UInt32, _ what: String) {
+        send(ErrorReply(.unsupported, message: "\(what) is not in this draft"), id: id)
     }
 
     func unknownKind(_ kind: Int) -> ErrorReply {

@@ -34,6 +34,9 @@ extension Connection {
 
     @inline(__always)
     private func add(_ operation: Operation) {
+        if operation.action != .save && operation.action != .delete {
+            return batch.refuseUnsupported("\(operation.action) is not in this draft")
+        }
         var write = WriteOperation(
             isDelete: operation.isDelete, mode: operation.mode ?? .merge, kind: operation.kind, known: operation.known,
             payload: operation.payload)

@@ -49,6 +49,7 @@ public enum ErrorNumber: UInt16, CaseIterable, Sendable {
     case kindConflict = 43
     case corrupt = 44
     case `internal` = 45
+    case tooManyGroups = 46
 }
 
 extension ErrorNumber {
@@ -119,6 +120,7 @@ extension ErrorNumber {
         case .kindConflict: "kind_conflict"
         case .corrupt: "corrupt"
         case .internal: "internal"
+        case .tooManyGroups: "too_many_groups"
         }
     }
 

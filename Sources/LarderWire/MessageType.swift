@@ -20,10 +20,15 @@ public enum MessageType: UInt8, CaseIterable, Sendable {
     case status = 0x10
     case goodbye = 0x11
     case origins = 0x12
+    case define = 0x13
     case plugin = 0x14
     case giveWay = 0x15
     case beginImport = 0x16
     case endImport = 0x17
+    case find = 0x1B
+    case search = 0x1C
+    case history = 0x1D
+    case entries = 0x20
 
     case welcome = 0x81
     case registered = 0x82
@@ -41,14 +46,19 @@ public enum MessageType: UInt8, CaseIterable, Sendable {
     case statusIs = 0x90
     case hostGoodbye = 0x91
     case originList = 0x92
+    case defined = 0x93
     case pluginDone = 0x94
     case givingWay = 0x95
     case importBegun = 0x96
     case importEnded = 0x97
     case snapshotEnd = 0x98
     case lost = 0x99
+    case found = 0x9B
+    case matches = 0x9C
+    case historyIs = 0x9D
     case progress = 0x9E
     case error = 0x9F
+    case entriesAre = 0xA0
 }
 
 extension MessageType {
@@ -104,10 +114,15 @@ extension MessageType {
         case .status: "STATUS"
         case .goodbye, .hostGoodbye: "GOODBYE"
         case .origins: "ORIGINS"
+        case .define: "DEFINE"
         case .plugin: "PLUGIN"
         case .giveWay: "GIVE_WAY"
         case .beginImport: "BEGIN_IMPORT"
         case .endImport: "END_IMPORT"
+        case .find: "FIND"
+        case .search: "SEARCH"
+        case .history: "HISTORY"
+        case .entries: "ENTRIES"
         case .welcome: "WELCOME"
         case .registered: "REGISTERED"
         case .written: "WRITTEN"
@@ -123,14 +138,19 @@ extension MessageType {
         case .pong: "PONG"
         case .statusIs: "STATUS_IS"
         case .originList: "ORIGIN_LIST"
+        case .defined: "DEFINED"
         case .pluginDone: "PLUGIN_DONE"
         case .givingWay: "GIVING_WAY"
         case .importBegun: "IMPORT_BEGUN"
         case .importEnded: "IMPORT_ENDED"
         case .snapshotEnd: "SNAPSHOT_END"
         case .lost: "LOST"
+        case .found: "FOUND"
+        case .matches: "MATCHES"
+        case .historyIs: "HISTORY_IS"
         case .progress: "PROGRESS"
         case .error: "ERROR"
+        case .entriesAre: "ENTRIES_ARE"
         }
     }
 }

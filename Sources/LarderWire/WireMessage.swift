@@ -98,6 +98,17 @@ extension ByteReader {
         return value
     }
 
+    /// A varint within `range`.
+    mutating func number(in range: ClosedRange<Int>) throws(FormatError) -> Int {
+        let at = offset
+        let value = try varint(atMost: range.upperBound)
+        guard value >= range.lowerBound else {
+            offset = at
+            throw FormatError(.outOfRange, at: at)
+        }
+        return value
+    }
+
     mutating func byteArray() throws(FormatError) -> [UInt8] { Array(try bytes()) }
 
     /// Text of `range` bytes.

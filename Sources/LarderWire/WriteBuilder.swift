@@ -17,8 +17,9 @@ public struct WriteBuilder: ~Copyable {
 
     /// Bytes before the first operation.
     private static let headRoom = FrameHeader.byteCount + WriteHeader.byteCountMax
-    /// The most an operation has beside its payload and unset fields: five bytes, if_seq, two field numbers, length.
-    private static let operationHeadByteCountMax = 3 + 6 * 10
+    /// The most an operation has beside its payload, unset fields and old key: three bytes, kind, known, if_seq, two
+    /// field numbers, first seq and saved at or the old key's length, the payload's length.
+    private static let operationHeadByteCountMax = 3 + 8 * 10
 
     /// What a batch should have: one operation that is larger gets a frame of its own.
     public let targetByteCount: Int
@@ -60,46 +61,84 @@ public struct WriteBuilder: ~Copyable {
         _ record: UnsafeRawBufferPointer, kind: Int, known: Int, mode: SaveMode = .merge,
         options: OperationOptions = []
     ) -> Outcome {
-        append(1, mode.rawValue, options, kind: kind, known: known, payload: record)
+        append(.save, mode.rawValue, options, kind: kind, known: known, payload: record)
     }
 
     /// Appends a save with conditions. The options follow from the arguments.
     ///
     /// - Parameters:
+    ///   - isPersonal: fields marked personal change too.
     ///   - ifSeq: the current entry's seq, 0 for "must not exist".
     ///   - unlessExists: an indexed field.
     ///   - unset: fields that become absent (merge only).
     public mutating func save(
         _ record: UnsafeRawBufferPointer, kind: Int, known: Int, mode: SaveMode, isPersonal: Bool = false,
-        ifSeq: UInt64?, unlessExists: Int? = nil, unset: [Int] = []
+        ifSeq: UInt64? = nil, unlessExists: Int? = nil, unset: [Int] = []
     ) -> Outcome {
-        var options: OperationOptions = isPersonal ? [.personal] : []
-        if ifSeq != nil { options.insert(.ifSeq) }
-        if unlessExists != nil { options.insert(.unlessExists) }
+        var options = WriteBuilder.options(isPersonal, ifSeq, unlessExists)
         if !unset.isEmpty { options.insert(.unset) }
         return append(
-            1, mode.rawValue, options, kind: kind, known: known, ifSeq: ifSeq ?? 0, unlessExists: unlessExists ?? 0,
+            .save, mode.rawValue, options, kind: kind, known: known, ifSeq: ifSeq ?? 0, unlessExists: unlessExists ?? 0,
             unset: unset, payload: record)
     }
 
     /// Appends a delete.
     public mutating func delete(_ key: UnsafeRawBufferPointer, kind: Int, ifSeq: UInt64? = nil) -> Outcome {
-        append(2, 0, ifSeq == nil ? [] : [.ifSeq], kind: kind, known: 0, ifSeq: ifSeq ?? 0, payload: key)
+        append(
+            .delete, 0, WriteBuilder.options(false, ifSeq, nil), kind: kind, known: 0, ifSeq: ifSeq ?? 0, payload: key)
+    }
+
+    /// Appends a move: the record leaves the old key and is saved under its own.
+    ///
+    /// - Parameters:
+    ///   - known: the highest field number that the caller knows of the kind; fields above it are kept.
+    ///   - ifSeq: the seq of the current entry at the old key.
+    public mutating func move(
+        from oldKey: UnsafeRawBufferPointer, to record: UnsafeRawBufferPointer, kind: Int, known: Int,
+        isPersonal: Bool = false, ifSeq: UInt64? = nil, unlessExists: Int? = nil
+    ) -> Outcome {
+        append(
+            .move, 0, WriteBuilder.options(isPersonal, ifSeq, unlessExists), kind: kind, known: known,
+            ifSeq: ifSeq ?? 0, unlessExists: unlessExists ?? 0, oldKey: oldKey, payload: record)
+    }
+
+    /// Appends a restore: the record comes back to the place in the order of saving that it had.
+    ///
+    /// - Parameters:
+    ///   - firstSeq: of the entry that first saved it, 1 or more.
+    ///   - savedAt: when it was first saved, ms.
+    ///   - isPersonal: its fields marked personal come back too.
+    public mutating func restore(
+        _ record: UnsafeRawBufferPointer, kind: Int, firstSeq: UInt64, savedAt: Int64, isPersonal: Bool = false,
+        ifSeq: UInt64? = nil, unlessExists: Int? = nil
+    ) -> Outcome {
+        append(
+            .restore, 0, WriteBuilder.options(isPersonal, ifSeq, unlessExists), kind: kind, known: 0,
+            ifSeq: ifSeq ?? 0, unlessExists: unlessExists ?? 0, firstSeq: firstSeq, savedAt: savedAt, payload: record)
+    }
+
+    private static func options(_ isPersonal: Bool, _ ifSeq: UInt64?, _ unlessExists: Int?) -> OperationOptions {
+        var options: OperationOptions = isPersonal ? [.personal] : []
+        if ifSeq != nil { options.insert(.ifSeq) }
+        if unlessExists != nil { options.insert(.unlessExists) }
+        return options
     }
 
     @inline(__always)
     private mutating func append(
-        _ action: UInt8, _ mode: UInt8, _ options: OperationOptions, kind: Int, known: Int, ifSeq: UInt64 = 0,
-        unlessExists: Int = 0, unset: [Int] = [], payload: UnsafeRawBufferPointer
+        _ action: OperationAction, _ mode: UInt8, _ options: OperationOptions, kind: Int, known: Int,
+        ifSeq: UInt64 = 0, unlessExists: Int = 0, unset: [Int] = [],
+        oldKey: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0), firstSeq: UInt64 = 0,
+        savedAt: Int64 = 0, payload: UnsafeRawBufferPointer
     ) -> Outcome {
-        let needed = WriteBuilder.operationHeadByteCountMax + unset.count * 10 + payload.count
+        let needed = WriteBuilder.operationHeadByteCountMax + unset.count * 10 + oldKey.count + payload.count
         if byteCount + needed > targetByteCount {
             if !isEmpty { return .isFull }
             if needed > byteCountMax { return .isTooLarge }
             grow(toHold: end + needed)
         }
         var writer = RawWriter(memory + end)
-        writer.u8(action)
+        writer.u8(action.rawValue)
         writer.u8(mode)
         writer.u8(options.rawValue)
         writer.varint(UInt64(kind))
@@ -109,6 +148,14 @@ public struct WriteBuilder: ~Copyable {
         if options.contains(.unset) {
             writer.varint(UInt64(unset.count))
             for field in unset { writer.varint(UInt64(field)) }
+        }
+        if action == .move {
+            writer.varint(UInt64(oldKey.count))
+            writer.raw(oldKey)
+        }
+        if action == .restore {
+            writer.varint(firstSeq)
+            writer.varint(zigzag(savedAt))
         }
         writer.varint(UInt64(payload.count))
         writer.raw(payload)

@@ -17,11 +17,15 @@ struct FieldRuleTests {
     func reservedBits() {
         #expect(fault(Register.self, [8, 0, 0, 0, 0]) == FormatError(.badStructure, at: 0))
         #expect(fault(Register.self, [1, 4, 0, 0, 0]) == FormatError(.badStructure, at: 1))
-        #expect(fault(List.self, [1, 2, 1, 0, 0]) == FormatError(.badStructure, at: 1))
+        #expect(fault(List.self, [1, 2, 1, 0, 0, 0, 0]) == FormatError(.badStructure, at: 1))
         #expect(fault(Subscribe.self, [2, 64, 0, 0, 0, 0, 0]) == FormatError(.badStructure, at: 1))
         #expect(fault(Subscribe.self, [2, 1, 0, 0, 2, 0, 0]) == FormatError(.badStructure, at: 4))
         #expect(fault(ErrorReply.self, [1, 4, 0, 0, 0, 0]) == FormatError(.badStructure, at: 1))
         #expect(fault(Page.self, [2, 0, 0]) == FormatError(.badStructure, at: 0))
+        #expect(fault(Found.self, [2, 0]) == FormatError(.badStructure, at: 0))
+        #expect(fault(Matches.self, [2, 0, 0]) == FormatError(.badStructure, at: 0))
+        #expect(fault(Counted.self, [0, 1, 2, 0, 0]) == FormatError(.badStructure, at: 2))
+        #expect(fault(Defined.self, [1, 1, 2]) == FormatError(.badStructure, at: 2))
     }
 
     @Test("a number that is none of the choices is refused at its offset")
@@ -34,10 +38,16 @@ struct FieldRuleTests {
 
     @Test("a limit outside its range is refused")
     func limits() {
-        #expect(fault(List.self, [1, 0, 0, 0, 0]) == FormatError(.outOfRange, at: 2))
-        #expect(fault(List.self, [1, 0, 0x91, 0x4E, 0, 0]) == FormatError(.outOfRange, at: 2))
-        #expect(fault(List.self, [1, 0, 0x90, 0x4E, 0, 0]) == nil)
+        #expect(fault(List.self, [1, 0, 0, 0, 0, 0, 0]) == FormatError(.outOfRange, at: 2))
+        #expect(fault(List.self, [1, 0, 0x91, 0x4E, 0, 0, 0, 0]) == FormatError(.outOfRange, at: 2))
+        #expect(fault(List.self, [1, 0, 0x90, 0x4E, 0, 0, 0, 0]) == nil)
         #expect(fault(Origins.self, [0, 0]) == FormatError(.outOfRange, at: 1))
+        #expect(fault(Find.self, [1, 2, 0, 0]) == FormatError(.outOfRange, at: 3))
+        #expect(fault(Find.self, [1, 2, 0, 0xE9, 7]) == FormatError(.outOfRange, at: 3))
+        #expect(fault(Search.self, [0, 1, 0x61, 0, 0]) == FormatError(.outOfRange, at: 3))
+        #expect(fault(History.self, [1, 0, 0]) == FormatError(.outOfRange, at: 2))
+        #expect(fault(Entries.self, [0]) == FormatError(.outOfRange, at: 0))
+        #expect(fault(Entries.self, [0xE9, 7] + Array(repeating: 1, count: 1_001)) == FormatError(.outOfRange, at: 0))
         #expect(fault(Ping.self, [65] + Array(repeating: 0, count: 65)) == FormatError(.tooLarge, at: 0))
     }
 
@@ -47,6 +57,46 @@ struct FieldRuleTests {
         let long = [UInt8](repeating: 0x61, count: 65)
         #expect(fault(Hello.self, [1, 1, 65] + long + [0, 0, 0, 0, 0]) == FormatError(.outOfRange, at: 2))
         #expect(fault(BeginImport.self, [0, 65] + long) == FormatError(.outOfRange, at: 1))
+    }
+
+    @Test("a query is 1 to 256 bytes and not blank")
+    func queries() {
+        #expect(fault(Search.self, [0, 0, 1, 0]) == FormatError(.outOfRange, at: 1))
+        #expect(fault(Search.self, [0, 5, 0x20, 0xE3, 0x80, 0x80, 0x09, 1, 0]) == FormatError(.outOfRange, at: 1))
+        let long = [UInt8](repeating: 0x61, count: 257)
+        #expect(fault(Search.self, [0, 0x81, 2] + long + [1, 0]) == FormatError(.outOfRange, at: 1))
+        #expect(fault(Search.self, [0, 0x80, 2] + long.dropLast() + [1, 0]) == nil)
+    }
+
+    @Test("a value that is absent has no bytes")
+    func absentValues() {
+        #expect(fault(Counted.self, [0, 1, 0, 1, 7, 1]) == FormatError(.badStructure, at: 3))
+        #expect(fault(Counted.self, [0, 1, 1, 0, 1]) == nil)
+    }
+
+    @Test("a run of HISTORY_IS and ENTRIES_ARE is one entry")
+    func singleEntries() {
+        let head = [UInt8](repeating: 0, count: 16)
+        #expect(fault(HistoryIs.self, head + [2, 0, 0, 0, 1, 9]) == nil)
+        #expect(fault(HistoryIs.self, head + [4, 0, 0, 0, 1, 9, 1, 9]) == FormatError(.badStructure, at: 20))
+        #expect(fault(EntriesAre.self, head + [2, 0, 0, 0, 5, 9]) == FormatError(.badStructure, at: 20))
+        #expect(fault(EntriesAre.self, head + [0, 0, 0, 0]) == FormatError(.outOfRange, at: 16))
+        #expect(fault(EntriesAre.self, head + [3, 0, 0, 0, 1, 9]) == FormatError(.truncated, at: 16))
+    }
+
+    @Test("a declaration of DEFINE may leave its number and version to the host, and nothing else")
+    func drafts() throws {
+        func body(number: UInt8, version: UInt8) -> [UInt8] {
+            [number, 1, 0x61, version, 1, 1, 1, 1, 0x62, 9, 1, 0]
+        }
+        #expect(fault(Define.self, body(number: 0, version: 0)) == nil)
+        #expect(fault(KindList.self, [1] + body(number: 0, version: 1)) == FormatError(.badDeclaration, at: 1))
+        #expect(fault(KindList.self, [1] + body(number: 1, version: 0)) == FormatError(.badDeclaration, at: 4))
+        let draft = try body(number: 0, version: 7).withUnsafeBytes { try Define(body: $0) }.declaration
+        #expect(draft.number == 0 && draft.version == 7 && draft.name == "a")
+        let kind = try draft.kind(number: 64, version: 7)
+        #expect(kind.number == 64 && kind.version == 7 && kind.fields == draft.shape.fields)
+        #expect(KindDraft(kind, number: 0) == draft)
     }
 
     @Test("text that is not UTF-8 is refused where the text begins")
@@ -113,6 +163,6 @@ struct FieldRuleTests {
         #expect(ErrorNumber.allCases.filter(\.isFatal).map(\.rawValue) == [1, 2, 3, 4, 5])
         #expect(ErrorNumber.allCases.filter { $0.retry == .yes }.map(\.rawValue) == [10, 30, 35, 38, 39, 40, 45])
         #expect(ErrorNumber.allCases.filter { $0.retry == .afterRestart }.map(\.rawValue) == [28, 29])
-        #expect(ErrorNumber.allCases.map(\.rawValue) == Array(1...45))
+        #expect(ErrorNumber.allCases.map(\.rawValue) == Array(1...46))
     }
 }

@@ -56,7 +56,7 @@ struct MessageSample: CustomTestStringConvertible, Sendable {
 /// Operations as values, encoded by hand so that WriteBuilder is tested against something else.
 enum WriteSample {
     static func encode(_ operation: Operation, into writer: inout ByteWriter) {
-        writer.u8(operation.isDelete ? 2 : 1)
+        writer.u8(operation.action.rawValue)
         writer.u8(operation.mode?.rawValue ?? 0)
         writer.u8(operation.options.rawValue)
         writer.varint(operation.kind)
@@ -66,6 +66,11 @@ enum WriteSample {
         if operation.options.contains(.unset) {
             writer.varint(operation.unsetFieldNumbers.count)
             for number in operation.unsetFieldNumbers { writer.varint(number) }
+        }
+        if operation.action == .move { writer.byteString(operation.oldKey) }
+        if operation.action == .restore {
+            writer.varint(operation.firstSeq)
+            writer.svarint(operation.savedAt)
         }
         writer.byteString(operation.payload)
     }
@@ -81,13 +86,17 @@ enum WriteSample {
 
     static let all: [UInt8] = {
         var writer = ByteWriter()
-        WriteHeader(flags: [.atomic, .results], origin: 300, batch: 70_000, operationCount: 5).encode(into: &writer)
+        WriteHeader(flags: [.atomic, .results], origin: 300, batch: 70_000, operationCount: 9).encode(into: &writer)
         for bytes: [UInt8] in [
             [1, 1, 0, 1, 24, 3, 9, 8, 7],
             [1, 2, 7, 0x80, 1, 24, 0xAC, 2, 5, 1, 0xFF],
             [1, 3, 8, 2, 9, 2, 3, 0x80, 2, 0],
             [1, 4, 1, 2, 9, 0],
             [2, 0, 2, 3, 0, 0, 2, 0x61, 0x62],
+            [3, 0, 0, 1, 33, 2, 0x61, 0x62, 3, 9, 8, 7],
+            [3, 0, 7, 1, 33, 0xAC, 2, 4, 1, 0x61, 1, 9],
+            [4, 0, 0, 2, 0, 44, 3, 2, 9, 8],
+            [4, 0, 5, 2, 0, 6, 0x80, 1, 0, 1, 9],
         ] { writer.raw(bytes) }
         return writer.bytes
     }()
@@ -149,6 +158,10 @@ enum Samples {
         return writer.bytes
     }()
 
+    static let runs = [
+        EntryRun(firstSeq: 6, time: -1, entry: [3, 1, 2, 3]), EntryRun(firstSeq: .max, time: 12, entry: [1, 0]),
+    ]
+
     static let all: [MessageSample] = [
         MessageSample(
             Hello(
@@ -172,10 +185,27 @@ enum Samples {
         MessageSample(Written(seq: 5, counts: writeCounts)),
         MessageSample(Get(kind: 1, key: [4, 0x74, 0x6D, 0x64, 0x62])),
         MessageSample(RecordReply(stored)),
-        MessageSample(List(kind: 2, isReverse: true, limit: 10_000, byteCountMax: 300, token: [1, 2])),
+        MessageSample(
+            List(
+                kind: 2, isReverse: true, limit: 10_000, byteCountMax: 300, token: [1, 2], condition: "watched exists",
+                order: 256)),
         MessageSample(Page(isEnd: false, token: [7], records: [stored, stored])),
-        MessageSample(Count(kind: 300)),
+        MessageSample(Count(kind: 300, condition: "tags = a", group: 130)),
         MessageSample(Counted([KindCount(kind: 1, count: 5), KindCount(kind: 64, count: 0)])),
+        MessageSample(
+            Counted(
+                [KindCount(kind: 1, count: 5)],
+                groups: [GroupCount([2], count: 300), GroupCount(nil, count: 4), GroupCount([], count: 1)])),
+        MessageSample(Find(kind: 1, field: 20, value: [2, 0x74, 0x74], limit: 1_000)),
+        MessageSample(Found(isEnd: true, records: [stored])),
+        MessageSample(Search(kind: 0, query: "매트릭스", limit: 128, token: [9])),
+        MessageSample(Matches(isEnd: false, token: [1], matches: [Matches.Match(rank: 5, stored)])),
+        MessageSample(History(kind: 300, key: [4, 0x74, 0x6D, 0x64, 0x62], limit: 1)),
+        MessageSample(HistoryIs(runs)),
+        MessageSample(Entries([9, 300, .max])),
+        MessageSample(EntriesAre(runs)),
+        MessageSample(Define(KindDraft(kind, number: 0, version: 0))),
+        MessageSample(Defined(number: 64, version: 1, isChanged: true)),
         MessageSample(Clear(kind: 0)),
         MessageSample(Progress(done: 128, total: 1 << 30)),
         MessageSample(Cleared(deleted: 5, seq: 6)),

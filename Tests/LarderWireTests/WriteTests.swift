@@ -19,11 +19,11 @@ struct WriteTests {
             var operations = try OperationReader(body: body)
             #expect(
                 operations.header
-                    == WriteHeader(flags: [.atomic, .results], origin: 300, batch: 70_000, operationCount: 5))
+                    == WriteHeader(flags: [.atomic, .results], origin: 300, batch: 70_000, operationCount: 9))
             let insert = try #require(try operations.next())
             #expect(
                 insert.mode == .insert && insert.kind == 1 && insert.known == 24 && Array(insert.payload) == [9, 8, 7])
-            #expect(operations.position == 1 && operations.remainingCount == 4)
+            #expect(operations.position == 1 && operations.remainingCount == 8)
             let replace = try #require(try operations.next())
             #expect(replace.options == [.personal, .ifSeq, .unlessExists])
             #expect(replace.kind == 128 && replace.ifSeq == 300 && replace.unlessExists == 5)
@@ -32,6 +32,16 @@ struct WriteTests {
             _ = try operations.next()
             let delete = try #require(try operations.next())
             #expect(delete.isDelete && delete.mode == nil && Array(delete.payload) == Array("ab".utf8))
+            let move = try #require(try operations.next())
+            #expect(move.action == .move && move.mode == nil && !move.isDelete && move.known == 33)
+            #expect(Array(move.oldKey) == Array("ab".utf8) && Array(move.payload) == [9, 8, 7])
+            let checkedMove = try #require(try operations.next())
+            #expect(checkedMove.ifSeq == 300 && checkedMove.unlessExists == 4 && Array(checkedMove.payload) == [9])
+            let restore = try #require(try operations.next())
+            #expect(restore.action == .restore && restore.firstSeq == 44 && restore.savedAt == -2)
+            #expect(Array(restore.payload) == [9, 8] && restore.oldKey.isEmpty)
+            let checkedRestore = try #require(try operations.next())
+            #expect(checkedRestore.unlessExists == 6 && checkedRestore.firstSeq == 128)
             #expect(try operations.next() == nil)
             #expect(try operations.next() == nil)
         }
@@ -41,7 +51,11 @@ struct WriteTests {
     func contradictions() {
         #expect(fault([1, 1, 0, 1, 24, 0]) == nil)
         #expect(fault([0, 1, 0, 1, 24, 0]) == FormatError(.outOfRange, at: 4))
-        #expect(fault([3, 1, 0, 1, 24, 0]) == FormatError(.outOfRange, at: 4))
+        #expect(fault([5, 0, 0, 1, 24, 0]) == FormatError(.outOfRange, at: 4))
+        #expect(fault([3, 1, 0, 1, 24, 0, 0]) == FormatError(.badStructure, at: 4), "a move has no mode")
+        #expect(fault([3, 0, 8, 1, 24, 0, 0, 0]) == FormatError(.badStructure, at: 4), "unset is for merge")
+        #expect(fault([4, 0, 0, 1, 24, 1, 0, 0]) == FormatError(.outOfRange, at: 8), "known of a restore")
+        #expect(fault([4, 0, 0, 1, 0, 0, 0, 0]) == FormatError(.outOfRange, at: 9), "first seq 0")
         #expect(fault([1, 0, 0, 1, 24, 0]) == FormatError(.badStructure, at: 4))
         #expect(fault([1, 5, 0, 1, 24, 0]) == FormatError(.outOfRange, at: 5))
         #expect(fault([2, 1, 0, 1, 0, 0]) == FormatError(.badStructure, at: 4))
@@ -98,6 +112,9 @@ struct WriteTests {
                 payload, kind: 2, known: 9, mode: .merge, isPersonal: true, ifSeq: 5, unlessExists: 4, unset: [1, 256])
             _ = builder.delete(payload, kind: 3)
             _ = builder.delete(payload, kind: 3, ifSeq: 0)
+            _ = builder.move(from: payload, to: payload, kind: 4, known: 7, isPersonal: true, ifSeq: 8)
+            _ = builder.restore(payload, kind: 4, firstSeq: 300, savedAt: -1_000, unlessExists: 2)
+            _ = builder.save(payload, kind: 2, known: 9, mode: .fill, isPersonal: true)
         }
         let frame = builder.finish(id: 1)
         var operations = try OperationReader(body: UnsafeRawBufferPointer(rebasing: frame[12...]))
@@ -107,6 +124,14 @@ struct WriteTests {
         let delete = try #require(try operations.next())
         #expect(delete.isDelete && delete.options.isEmpty && delete.known == 0)
         #expect(try #require(try operations.next()).options == .ifSeq)
+        let move = try #require(try operations.next())
+        #expect(move.action == .move && move.options == [.personal, .ifSeq] && move.ifSeq == 8 && move.known == 7)
+        #expect(Array(move.oldKey) == bytes && Array(move.payload) == bytes)
+        let restore = try #require(try operations.next())
+        #expect(restore.action == .restore && restore.options == .unlessExists && restore.unlessExists == 2)
+        #expect(restore.firstSeq == 300 && restore.savedAt == -1_000 && Array(restore.payload) == bytes)
+        let fill = try #require(try operations.next())
+        #expect(fill.mode == .fill && fill.options == .personal)
         #expect(try operations.next() == nil)
     }
 

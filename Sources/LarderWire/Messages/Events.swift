@@ -93,6 +93,16 @@ public struct Run {
         self.entries = entries
     }
 
+    /// A run without entries is refused.
+    @inlinable
+    public init(from reader: inout ByteReader) throws(FormatError) {
+        let at = reader.offset
+        header = try RunHeader(from: &reader)
+        guard header.entriesByteCount > 0 else { throw FormatError(.outOfRange, at: at &+ 16) }
+        guard header.entriesByteCount <= reader.remaining else { throw FormatError(.truncated, at: at &+ 16) }
+        entries = try reader.slice(header.entriesByteCount)
+    }
+
     /// Iterates over the entries' framing.
     @inlinable public var entryBytes: EntryBytes { EntryBytes(entries) }
 }
@@ -114,11 +124,7 @@ public struct RunReader {
     @inlinable
     public mutating func next() throws(FormatError) -> Run? {
         if reader.isAtEnd { return nil }
-        let at = reader.offset
-        let run = try RunHeader(from: &reader)
-        guard run.entriesByteCount > 0 else { throw FormatError(.outOfRange, at: at &+ 16) }
-        guard run.entriesByteCount <= reader.remaining else { throw FormatError(.truncated, at: at &+ 16) }
-        return Run(header: run, entries: try reader.slice(run.entriesByteCount))
+        return try Run(from: &reader)
     }
 }
 

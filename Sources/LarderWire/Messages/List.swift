@@ -16,14 +16,22 @@ public struct List: WireMessage {
     public var byteCountMax: Int
     /// Empty: the first page.
     public var token: [UInt8]
+    /// Empty: every record. Not parsed.
+    public var condition: String
+    /// 0: saved order; else a field of the kind, which the host checks.
+    public var order: Int
 
-    public init(kind: Int = 0, isReverse: Bool = false, limit: Int = 1_000, byteCountMax: Int = 0, token: [UInt8] = [])
-    {
+    public init(
+        kind: Int = 0, isReverse: Bool = false, limit: Int = 1_000, byteCountMax: Int = 0, token: [UInt8] = [],
+        condition: String = "", order: Int = 0
+    ) {
         self.kind = kind
         self.isReverse = isReverse
         self.limit = limit
         self.byteCountMax = byteCountMax
         self.token = token
+        self.condition = condition
+        self.order = order
     }
 
     public func encode(into writer: inout ByteWriter) {
@@ -32,16 +40,18 @@ public struct List: WireMessage {
         writer.varint(limit)
         writer.varint(byteCountMax)
         writer.byteString(token)
+        writer.text(condition)
+        writer.varint(order)
     }
 
     public init(from reader: inout ByteReader) throws(FormatError) {
         kind = try reader.number()
         isReverse = try reader.flags(1) == 1
-        let at = reader.offset
-        limit = try reader.varint(atMost: List.limitRange.upperBound)
-        guard limit > 0 else { throw FormatError(.outOfRange, at: at) }
+        limit = try reader.number(in: List.limitRange)
         byteCountMax = try reader.number()
         token = try reader.byteArray()
+        condition = try reader.text()
+        order = try reader.number()
         try reader.expectEnd()
     }
 }

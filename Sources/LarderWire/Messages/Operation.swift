@@ -19,32 +19,51 @@ public struct OperationOptions: OptionSet, Hashable, Sendable {
     @usableFromInline static let all: UInt8 = 15
 }
 
-/// One save or delete, borrowed from the body of a WRITE.
+/// What an operation does; raw values are those of its first byte.
+@frozen
+public enum OperationAction: UInt8, CaseIterable, Sendable {
+    case save = 1
+    case delete = 2
+    /// Saves a record under its own key instead of an old one.
+    case move = 3
+    /// Brings a record back to its old place in the order of saving.
+    case restore = 4
+}
+
+/// One operation, borrowed from the body of a WRITE.
 ///
-///     u8 1 save, 2 delete · u8 mode · u8 options · varint kind · varint known
-///     [varint if_seq] [varint unless_exists] [varint count, varint field*count] · bytes record or key
+///     u8 1 save, 2 delete, 3 move, 4 restore · u8 mode · u8 options · varint kind · varint known
+///     [varint if_seq] [varint unless_exists] [varint count, varint field*count]
+///     [bytes old key] [varint first seq, svarint saved at] · bytes record or key
 @frozen
 public struct Operation {
     /// The fewest bytes one takes: five fields of one byte and an empty payload.
     public static let byteCountMin = 6
 
-    /// How a save meets an existing key; nil of a delete.
+    public var action: OperationAction
+    /// How a save meets an existing key; nil of the others.
     public var mode: SaveMode?
     public var options: OperationOptions
     /// Not checked against the library's kinds.
     public var kind: Int
-    /// The highest field number that the client knows of the kind; 0 of a delete.
+    /// The highest field number that the client knows of the kind; 0 of a delete and a restore.
     public var known: Int
-    /// With option `ifSeq`: the current entry's seq, 0 for "must not exist". Else 0.
+    /// With option `ifSeq`: the current entry's seq (of a move: that at the old key), 0 for "must not exist". Else 0.
     public var ifSeq: UInt64
     /// With option `unlessExists`: an indexed field. Else 0.
     public var unlessExists: Int
     /// With option `unset`: the fields' numbers as varints, already checked. Else empty.
     public var unsetFields: UnsafeRawBufferPointer
-    /// The record of a save, the key of a delete. Not validated.
+    /// Of a move: the key that the record has now. Not validated. Else empty.
+    public var oldKey: UnsafeRawBufferPointer
+    /// Of a restore: the seq of the entry that first saved the record, 1 or more. Else 0.
+    public var firstSeq: UInt64
+    /// Of a restore: when it was first saved, ms. Else 0.
+    public var savedAt: Int64
+    /// The record of a save, a move or a restore, the key of a delete. Not validated.
     public var payload: UnsafeRawBufferPointer
 
-    @inlinable public var isDelete: Bool { mode == nil }
+    @inlinable public var isDelete: Bool { action == .delete }
 
     /// The numbers in `unsetFields`, as an array.
     public var unsetFieldNumbers: [Int] {
@@ -59,32 +78,51 @@ public struct Operation {
     @inlinable
     public init(from reader: inout ByteReader) throws(FormatError) {
         let at = reader.offset
-        let action = try reader.u8()
+        let actionByte = try reader.u8()
         let modeByte = try reader.u8()
         let optionBits = try reader.u8()
-        guard action == 1 || action == 2 else { throw FormatError(.outOfRange, at: at) }
+        guard let action = OperationAction(rawValue: actionByte) else { throw FormatError(.outOfRange, at: at) }
+        self.action = action
         mode = SaveMode(rawValue: modeByte)
         guard mode != nil || modeByte == 0 else { throw FormatError(.outOfRange, at: at &+ 1) }
-        let isDelete = mode == nil
-        guard isDelete == (action == 2) else { throw FormatError(.badStructure, at: at) }
+        guard (mode != nil) == (action == .save) else { throw FormatError(.badStructure, at: at) }
         guard optionBits & ~OperationOptions.all == 0 else { throw FormatError(.badStructure, at: at &+ 2) }
         options = OperationOptions(rawValue: optionBits)
         kind = try reader.number()
         let knownAt = reader.offset
         known = try reader.number()
-        guard !isDelete || known == 0 else { throw FormatError(.outOfRange, at: knownAt) }
+        guard action == .save || action == .move || known == 0 else { throw FormatError(.outOfRange, at: knownAt) }
         ifSeq = 0
         unlessExists = 0
         unsetFields = UnsafeRawBufferPointer(start: nil, count: 0)
+        oldKey = UnsafeRawBufferPointer(start: nil, count: 0)
+        firstSeq = 0
+        savedAt = 0
         if optionBits & ~OperationOptions.personal.rawValue != 0 {
-            guard mode == .merge || !options.contains(.unset), !isDelete || !options.contains(.unlessExists) else {
-                throw FormatError(.badStructure, at: at)
-            }
+            guard mode == .merge || !options.contains(.unset),
+                action != .delete || !options.contains(.unlessExists)
+            else { throw FormatError(.badStructure, at: at) }
             if options.contains(.ifSeq) { ifSeq = try reader.varint() }
             if options.contains(.unlessExists) { unlessExists = try reader.number() }
             if options.contains(.unset) { unsetFields = try Operation.skipNumbers(&reader) }
         }
+        if actionByte > OperationAction.delete.rawValue {
+            if action == .move {
+                oldKey = try reader.bytes()
+            } else {
+                (firstSeq, savedAt) = try Operation.readOldPlace(&reader)
+            }
+        }
         payload = try reader.bytes()
+    }
+
+    /// What only a restore has: first seq and saved at.
+    @usableFromInline
+    static func readOldPlace(_ reader: inout ByteReader) throws(FormatError) -> (UInt64, Int64) {
+        let at = reader.offset
+        let firstSeq = try reader.varint()
+        guard firstSeq > 0 else { throw FormatError(.outOfRange, at: at) }
+        return (firstSeq, try reader.svarint())
     }
 
     /// A varint count and that many varints: the bytes of the latter.

@@ -23,9 +23,7 @@ public struct Origins: WireMessage {
 
     public init(from reader: inout ByteReader) throws(FormatError) {
         after = try reader.varint()
-        let at = reader.offset
-        limit = try reader.varint(atMost: Origins.limitRange.upperBound)
-        guard limit > 0 else { throw FormatError(.outOfRange, at: at) }
+        limit = try reader.number(in: Origins.limitRange)
         try reader.expectEnd()
     }
 }
