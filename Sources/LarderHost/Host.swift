@@ -30,6 +30,7 @@ public final class Host {
     var touched: [Connection] = []
     var turnWaiters: [Connection] = []
     var servesAll = false
+    private var laterTasks: [() -> Void] = []
     var scratch = FrameScratch()
     var lastSyncNanoseconds: UInt64 = 0
     var coldReadCount = 0
@@ -139,6 +140,9 @@ public final class Host {
 
     /// After all reads of a turn: commit, then send what subscribers can take.
     private func turnEnds() {
+        let tasks = laterTasks
+        laterTasks = []
+        for task in tasks { task() }
         if wantsClearStep { stepClear() }
         commitStaged()
         if servesAll {
@@ -151,7 +155,13 @@ public final class Host {
             for connection in waiters where !connection.isClosed { serve(connection) }
         }
         // The loop must not sleep while there is work.
-        if wantsClearStep || servesAll || !turnWaiters.isEmpty { wakeNextTurn() } else { spin?.stop() }
+        if wantsClearStep || servesAll || !turnWaiters.isEmpty || !laterTasks.isEmpty { wakeNextTurn() } else { spin?.stop() }
+    }
+
+    /// Runs something at the end of the next turn of the loop: how long work lets the rest have its turn.
+    func later(_ task: @escaping () -> Void) {
+        laterTasks.append(task)
+        wakeNextTurn()
     }
 
     func wakeNextTurn() { try? spin?.start() }

@@ -13,16 +13,13 @@ extension Connection {
         if !hasParsedBatch {
             batch.begin(
                 origin: header.origin, programName: name, batchNumber: header.batch,
-                isDryRun: header.flags.contains(.dryRun))
+                isDryRun: header.flags.contains(.dryRun), isAtomic: header.flags.contains(.atomic))
             while let operation = try operations.next() { add(operation) }
         }
         decide(id, header)
     }
 
     private func refusal(of header: WriteHeader) -> ErrorReply? {
-        if header.flags.contains(.atomic) {
-            return ErrorReply(.unsupported, message: "atomic batches are not in this draft")
-        }
         if header.origin != 0, !host.store.isOpenImport(header.origin) {
             return ErrorReply(.unknownOrigin, message: "origin \(header.origin) is no import that is under way")
         }
@@ -34,19 +31,20 @@ extension Connection {
 
     @inline(__always)
     private func add(_ operation: Operation) {
-        if operation.action != .save && operation.action != .delete {
-            return batch.refuseUnsupported("\(operation.action) is not in this draft")
-        }
         var write = WriteOperation(
             isDelete: operation.isDelete, mode: operation.mode ?? .merge, kind: operation.kind, known: operation.known,
             payload: operation.payload)
         if !operation.options.isEmpty {
             write.isPersonal = operation.options.contains(.personal)
             if operation.options.contains(.ifSeq) { write.ifSeq = operation.ifSeq }
-            if operation.options.contains(.unlessExists) {
-                return batch.refuseUnsupported("unless_exists is not in this draft")
-            }
+            if operation.options.contains(.unlessExists) { write.unlessExists = operation.unlessExists }
             if operation.options.contains(.unset) { write.unset = FieldSet(operation.unsetFieldNumbers) }
+        }
+        if operation.action.rawValue > OperationAction.delete.rawValue {
+            write.action = operation.action == .move ? .move : .restore
+            write.oldKey = operation.oldKey
+            write.firstSeq = operation.firstSeq
+            write.savedAt = operation.savedAt
         }
         host.store.add(write, to: batch)
     }
@@ -55,10 +53,14 @@ extension Connection {
     private func decide(_ id: UInt32, _ header: WriteHeader) {
         do throws(StoreError) {
             while true {
-                if case .cold(let read) = try host.store.resolve(batch) {
+                switch try host.store.resolve(batch) {
+                case .ready: break
+                case .cold(let read):
                     hold()
-                    host.read(read) { [weak self] in self?.hasRead() }
-                    return
+                    return host.read(read) { [weak self] in self?.hasRead() }
+                case .again:
+                    hold()
+                    return host.later { [weak self] in self?.retry() }
                 }
                 switch try host.store.stage(batch, now: host.wallClock()) {
                 case .stale: continue
@@ -78,6 +80,9 @@ extension Connection {
                             .batchTooLarge,
                             message: "the result would be over \(batchResultByteCountMax) bytes; send smaller batches"),
                         id: id)
+                case .failed:
+                    hasParsedBatch = false
+                    send(atomicFailure(), id: id)
                 case .staged(let commit):
                     hasParsedBatch = false
                     answer(id, header, commit: commit)
@@ -125,6 +130,8 @@ extension Connection {
             if let message = try? BeginImport(body: body) { begin(header.id, message) }
         case .endImport:
             if let message = try? EndImport(body: body) { end(header.id, message) }
+        case .define:
+            if let message = try? Define(body: body) { define(header.id, message) }
         default: consumePausedFrame()
         }
     }
@@ -162,8 +169,34 @@ extension Connection {
                 commit: commit, connection: self, request: request, frame: message.framed(id: id), isDelete: isDelete))
     }
 
+    /// Why an atomic batch was not done.
+    private func atomicFailure() -> ErrorReply {
+        guard let (position, outcome) = batch.firstFailure else { return ErrorReply(.internal) }
+        let place = position + 1
+        switch outcome {
+        case .notFound: return ErrorReply(.notFound, place: place, message: "operation \(place): no record has the key")
+        case .alreadySaved:
+            return ErrorReply(.alreadySaved, place: place, message: "operation \(place): it is saved already")
+        case .duplicate:
+            return ErrorReply(.alreadySaved, place: place, message: "operation \(place): this import has saved it")
+        default:
+            guard let reason = batch.refusals.first(where: { $0.position == position }).map({ refusal(of: $0) }) else {
+                return ErrorReply(.internal, place: place)
+            }
+            return ErrorReply(
+                reason.number ?? .internal, place: place, message: "operation \(place): \(reason.reason)",
+                facts: reason.field == 0 ? [] : [ErrorReply.Fact("field", "\(reason.field)")])
+        }
+    }
+
     private func refusal(of refusal: Refusal) -> Written.Refusal {
         switch refusal.reason {
+        case .notIndexed(let field):
+            return Written.Refusal(
+                position: refusal.position, .unknownField, field: field, reason: "field \(field) is not indexed")
+        case .badPlace(let seq):
+            return Written.Refusal(
+                position: refusal.position, .badRecord, reason: "the first seq \(seq) is another record's, or none of this log")
         case .unsupported(let what):
             return Written.Refusal(position: refusal.position, .unsupported, reason: what)
         case .unknownKind(let kind):
@@ -229,7 +262,7 @@ extension Connection {
     }
 
     /// Runs `stage`; where it has no room, the frame waits.
-    private func stageOrWait(_ id: UInt32, _ stage: () throws(StoreError) -> Bool) {
+    func stageOrWait(_ id: UInt32, _ stage: () throws(StoreError) -> Bool) {
         do throws(StoreError) {
             while true {
                 if try stage() { break }

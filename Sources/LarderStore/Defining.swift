@@ -27,15 +27,16 @@ extension StoreCore {
         if let other = known.first(where: { $0.name == wanted.name }), current == nil || other.number != current?.number {
             return .conflict("kind \(wanted.number) is to be named \(wanted.name), which is kind \(other.number)")
         }
+        if wanted.version != 0, wanted.version != (current?.version ?? 0) + 1, wanted.version != current?.version {
+            return .conflict("version \(wanted.version) is declared; the kind has version \(current?.version ?? 0)")
+        }
         if current == nil && wanted.number != 0 && wanted.number < Self.ownKindNumberMin {
             return .conflict("numbers below \(Self.ownKindNumberMin) are those of kinds that come with Larder; leave it 0")
         }
         let number = current?.number ?? (wanted.number != 0 ? wanted.number : nextKindNumber(known))
         let kind: Kind
         do throws(FormatError) {
-            kind = try Kind(
-                number: number, name: wanted.name, version: (current?.version ?? 0) + 1,
-                keyFieldCount: wanted.keyFieldCount, fields: wanted.fields, labelFields: wanted.labelFields)
+            kind = try wanted.kind(number: number, version: (current?.version ?? 0) + 1)
         } catch { return .conflict("\(error)") }
         if let current {
             if let conflict = kind.conflict(with: current, ownFieldNumberMin: number < Self.ownKindNumberMin ? Self.ownFieldNumberMin : 1) {
@@ -54,23 +55,5 @@ extension StoreCore {
 
     private func nextKindNumber(_ known: [Kind]) -> Int {
         max(known.map(\.number).max() ?? 0, Self.ownKindNumberMin - 1) + 1
-    }
-}
-
-/// A declaration as somebody wants it, before it has a number and a version.
-public struct KindDraft: Sendable {
-    /// 0: the kind with this name, or a new one.
-    public var number: Int
-    public var name: String
-    public var keyFieldCount: Int
-    public var fields: [Field]
-    public var labelFields: [Int]
-
-    public init(number: Int, name: String, keyFieldCount: Int, fields: [Field], labelFields: [Int]) {
-        self.number = number
-        self.name = name
-        self.keyFieldCount = keyFieldCount
-        self.fields = fields
-        self.labelFields = labelFields
     }
 }
