@@ -29,6 +29,37 @@ int larder_utf8_valid(const uint8_t *_Nullable p, size_t n, size_t *_Nullable er
 /// The same answer a byte at a time; the twin that tests hold `larder_utf8_valid` against.
 int larder_utf8_valid_portable(const uint8_t *_Nullable p, size_t n, size_t *_Nullable error_offset);
 
+// MARK: Folding (fold.c; SPEC.md section 17). Safe from any thread. Bytes that are no UTF-8 do no harm.
+
+/// Folds the scalars that need no look at their neighbours: most scripts, and Hangul whether composed or not. Ends at
+/// the end, or before the last scalar that one which may join to it follows (`larder_fold_joining`). `out` has room for
+/// n + n / 2 + 64 bytes. Returns the bytes read; `written` is set in every case.
+size_t larder_fold_plain(const uint8_t *_Nonnull p, size_t n, uint8_t *_Nonnull out, size_t *_Nonnull written);
+
+/// The same a word or a scalar at a time; the twin that tests hold `larder_fold_plain` against.
+size_t larder_fold_plain_portable(const uint8_t *_Nonnull p, size_t n, uint8_t *_Nonnull out,
+                                  size_t *_Nonnull written);
+
+/// Bytes of the scalar at p with all behind it that may join to one another: to be normalised as a whole.
+size_t larder_fold_joining(const uint8_t *_Nonnull p, size_t n);
+
+/// A scalar's simple case folding in its ordinary width; itself where there is none.
+uint32_t larder_fold_scalar(uint32_t scalar);
+
+/// Bytes to be looked for, with the offsets of the two of them that are looked for first. The bytes stay the caller's.
+typedef struct larder_needle {
+    const uint8_t *_Nullable bytes;
+    size_t count, first, second;
+} larder_needle;
+
+larder_needle larder_needle_of(const uint8_t *_Nullable bytes, size_t count);
+
+/// Where the needle first stands in n bytes, or -1. An empty one stands at 0. The 32 bytes behind the n can be read.
+ssize_t larder_find(const uint8_t *_Nonnull p, size_t n, const larder_needle *_Nonnull needle);
+
+/// The same by memmem; the twin that tests hold `larder_find` against.
+ssize_t larder_find_portable(const uint8_t *_Nonnull p, size_t n, const larder_needle *_Nonnull needle);
+
 // MARK: Files. Those that return int answer 0 or a descriptor, or -errno, unless said otherwise.
 
 /// O_DIRECT, whose value differs between architectures.
