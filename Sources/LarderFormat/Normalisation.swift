@@ -35,3 +35,12 @@ private func isWhiteSpace(_ scalar: UInt32) -> Bool {
     default: false
     }
 }
+
+/// The text in normalisation form C, as keys are stored.
+public func composed(_ text: String) -> String {
+    var text = text
+    return text.withUTF8 { bytes in
+        let bytes = UnsafeRawBufferPointer(bytes)
+        return isNFC(bytes) ? String(decoding: bytes, as: UTF8.self) : normalised(bytes)
+    }
+}

@@ -40,7 +40,7 @@ extension Command {
 enum Commands {
     static let all: [any Command.Type] = [
         ServeCommand.self, StatusCommand.self, KindsCommand.self, ImportCommand.self, ListCommand.self,
-        GetCommand.self, CountCommand.self, DeleteCommand.self, ClearCommand.self, EventsCommand.self,
+        GetCommand.self, SaveCommand.self, EditCommand.self, CountCommand.self, DeleteCommand.self, ClearCommand.self, EventsCommand.self,
         PluginCommand.self, DemoCommand.self, HelpCommand.self,
     ]
 
