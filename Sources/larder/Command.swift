@@ -14,11 +14,15 @@ protocol Command: Sendable {
     /// Command lines with what they do, at least two.
     static var examples: [(line: String, does: String)] { get }
 
+    /// The words behind the command's name as options and arguments are read from them.
+    static func arranged(_ words: [String]) -> [String]
+
     /// - Returns: the exit code.
     static func run(_ context: Context) throws -> Int32
 }
 
 extension Command {
+    static func arranged(_ words: [String]) -> [String] { words }
     static var options: [OptionSpec] { [] }
     static var details: String { "" }
 
@@ -40,8 +44,9 @@ extension Command {
 enum Commands {
     static let all: [any Command.Type] = [
         ServeCommand.self, StatusCommand.self, KindsCommand.self, ImportCommand.self, ListCommand.self,
-        GetCommand.self, SaveCommand.self, EditCommand.self, CountCommand.self, DeleteCommand.self, ClearCommand.self, EventsCommand.self,
-        PluginCommand.self, DemoCommand.self, HelpCommand.self,
+        GetCommand.self, ShowCommand.self, CountCommand.self, SaveCommand.self, EditCommand.self, TagCommand.self,
+        RateCommand.self, WatchedCommand.self, NoteCommand.self, DeleteCommand.self, ClearCommand.self,
+        EventsCommand.self, PluginCommand.self, DemoCommand.self, HelpCommand.self,
     ]
 
     static func named(_ name: String) -> (any Command.Type)? { all.first { $0.name == name } }

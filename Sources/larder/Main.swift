@@ -54,7 +54,7 @@ struct Main {
             return 2
         }
         guard let command = Commands.named(name) else { throw Commands.unknown(name) }
-        let options = try Options(before + behind, command.options + OptionSpec.global, command: name)
+        let options = try Options(before + command.arranged(behind), command.options + OptionSpec.global, command: name)
         let context = Context(options)
         defer {
             context.output.flush()

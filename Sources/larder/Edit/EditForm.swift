@@ -146,7 +146,7 @@ enum EditForm {
         _ line: String, _ number: Int, _ kind: Kind, _ pending: inout Pending?, _ reading: inout Reading
     ) {
         guard let colon = line.utf8.firstIndex(of: 0x3A) else {
-            reading.faults.append(LineFault(line: number, text: "expected “field: value”"))
+            reading.faults.append(LineFault(line: number, text: "expected “field: value”, not \(FieldInput.quoted(line))"))
             return
         }
         do throws(FieldFault) {
@@ -171,7 +171,7 @@ enum EditForm {
         _ pending: inout Pending?, _ line: String, _ number: Int, _ reading: inout Reading
     ) {
         guard var before = pending, before.field.type == .text, !before.isQuoted else {
-            reading.faults.append(LineFault(line: number, text: "| goes on with a text, and there is none above it"))
+            reading.faults.append(LineFault(line: number, text: "a line with | goes on with a text, and there is none above \(FieldInput.quoted(line))"))
             return
         }
         var rest = line.utf8.dropFirst()

@@ -27,8 +27,11 @@ struct RecordEditing {
         let editor = try Editor()
         let heading = heading("A new record of kind \(kind.name).")
         var text = EditForm.text(start, kind, heading: heading)
+        var isFresh = true
         while true {
-            let (record, written) = try edited(editor, &text, heading, givesUpUnchanged: true, { faults($0) })
+            let (record, written) = try edited(
+                editor, &text, givesUpUnchanged: true, isFresh: isFresh, { faults($0) })
+            isFresh = false
             guard let record else { return giveUp(editor) }
             let key: RecordKey
             do throws(FormatError) { key = try RecordKey(of: record, kind) } catch {
@@ -62,8 +65,11 @@ struct RecordEditing {
         let heading = heading("\(DisplayText.visible(key.text)), entry \(base.seq).")
         var text = EditForm.text(base.record, kind, heading: heading)
         var mayStand = false
+        var isFresh = true
         while true {
-            let (record, written) = try edited(editor, &text, heading, givesUpUnchanged: !mayStand) { record in
+            let (record, written) = try edited(
+                editor, &text, givesUpUnchanged: !mayStand, isFresh: isFresh
+            ) { record in
                 faults(record) + keyFaults(record, key)
             }
             guard let record else { return giveUp(editor) }
@@ -78,6 +84,7 @@ struct RecordEditing {
                 try RecordWrites(session: session, isDryRun: isDryRun).perform([write], "saving")[0]
             }
             mayStand = false
+            isFresh = false
             if outcome.isConflict {
                 guard let current = try keeping(editor, { try stored(key) }) else {
                     context.warn("\(DisplayText.visible(key.text)) was deleted while it was edited")
@@ -120,26 +127,32 @@ struct RecordEditing {
 
     /// Opens the form until it can be read and `check` has nothing to say.
     ///
-    /// - Parameter text: the form; at return the one that was opened last.
+    /// - Parameters:
+    ///   - text: the form; at return the one that was opened last.
+    ///   - isFresh: nothing in it was written by the person.
     /// - Returns: nil where the person gave up; and the form as it was written.
     private func edited(
-        _ editor: Editor, _ text: inout String, _ heading: [String], givesUpUnchanged: Bool,
+        _ editor: Editor, _ text: inout String, givesUpUnchanged: Bool, isFresh: Bool,
         _ check: (Record) -> [String]
     ) throws -> (Record?, String) {
         var givesUpUnchanged = givesUpUnchanged
+        var isFresh = isFresh
         while true {
             let written = try editor.edit(text)
             let reading = EditForm.read(written, kind)
             if reading.isEmpty { return (nil, written) }
-            var notes = reading.faults.map { "line \($0.line): \($0.text)" }
+            var notes = reading.faults.map(\.text)
             if notes.isEmpty { notes = check(reading.record) }
             if notes.isEmpty { return (reading.record, written) }
             if written == text, givesUpUnchanged {
+                // Nobody wrote anything yet.
+                if isFresh { return (nil, written) }
                 context.warn(notes.map { DisplayText.visible($0) }.joined(separator: "; "))
                 note(kept: editor)
                 throw Failure.silent(1)
             }
             givesUpUnchanged = true
+            isFresh = false
             text = reopened(written, notes)
         }
     }
