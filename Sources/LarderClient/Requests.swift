@@ -46,10 +46,37 @@ extension LarderClient {
 
     /// How many records there are, kind by kind.
     ///
-    /// - Parameter kind: 0: all.
-    public func count(kind: Int = 0) throws(ClientError) -> [KindCount] {
-        try ask(Count(kind: kind), Counted.self).counts
+    /// - Parameters:
+    ///   - kind: 0: all.
+    ///   - condition: SPEC.md section 17; empty: every record.
+    public func count(kind: Int = 0, condition: String = "") throws(ClientError) -> [KindCount] {
+        try ask(Count(kind: kind, condition: condition), Counted.self).counts
     }
+
+    /// How many records of a kind have each value of a field, most first.
+    public func countGroups(kind: Int, by field: Int, condition: String = "") throws(ClientError) -> [GroupCount] {
+        try ask(Count(kind: kind, condition: condition, group: field), Counted.self).groups
+    }
+
+    /// The records with a value in an indexed field, in saved order.
+    public func find(_ find: Find) throws(ClientError) -> Found { try ask(find, Found.self) }
+
+    /// One page of the records with a text, the best first.
+    public func search(_ search: Search) throws(ClientError) -> Matches { try ask(search, Matches.self) }
+
+    /// What the log still holds of a key, newest first, also after a delete.
+    public func history(kind: Int, key: [UInt8], limit: Int = 1_000) throws(ClientError) -> [EntryRun] {
+        try ask(History(kind: kind, key: key, limit: limit), HistoryIs.self).runs
+    }
+
+    /// Entries by their seqs, at most 1,000, those that the log still holds, in the order asked for. Fewer may come where
+    /// they are large: ask again for the rest.
+    public func entries(_ seqs: [UInt64]) throws(ClientError) -> [EntryRun] {
+        try ask(Entries(seqs), EntriesAre.self).runs
+    }
+
+    /// Declares a kind, or adds to one.
+    public func define(_ draft: KindDraft) throws(ClientError) -> Defined { try ask(Define(draft), Defined.self) }
 
     public func kinds() throws(ClientError) -> [Kind] { try ask(Kinds(), KindList.self).kinds }
 

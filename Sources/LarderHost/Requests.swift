@@ -64,21 +64,13 @@ extension Connection {
         case .giveWay:
             _ = try GiveWay(body: body)
             giveWay(id)
-        case .find:
-            _ = try Find(body: body)
-            unsupported(id, "FIND")
+        case .find: find(id, try Find(body: body))
         case .search:
             _ = try Search(body: body)
             unsupported(id, "SEARCH")
-        case .history:
-            _ = try History(body: body)
-            unsupported(id, "HISTORY")
-        case .entries:
-            _ = try Entries(body: body)
-            unsupported(id, "ENTRIES")
-        case .define:
-            _ = try Define(body: body)
-            unsupported(id, "DEFINE")
+        case .history: history(id, try History(body: body))
+        case .entries: entries(id, try Entries(body: body))
+        case .define: define(id, try Define(body: body))
         case .goodbye: goodbye(try Goodbye(body: body))
         default: break
         }

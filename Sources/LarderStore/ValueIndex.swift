@@ -82,20 +82,20 @@ extension StoreCore {
         switch schema.kind.field(field)?.type {
         case .text:
             guard let text = try? reader.bytes() else { return [] }
-            return [foldedBytes(text)]
+            return [folded(text)]
         case .list:
             guard let count = try? reader.count(ofAtLeast: 1) else { return [] }
             var texts: [[UInt8]] = []
             for _ in 0..<count {
                 guard let text = try? reader.bytes() else { break }
-                texts.append(foldedBytes(text))
+                texts.append(folded(text))
             }
             return texts
         case .identifier:
             guard let head = try? reader.varint(), head & 1 == 1, let text = try? reader.slice(reader.remaining) else {
                 return [Array(value)]
             }
-            return [[1] + foldedBytes(text)]
+            return [[1] + folded(text)]
         default:
             return [Array(value)]
         }
@@ -199,14 +199,14 @@ extension StoreCore {
         switch schema.kind.field(field)?.type {
         case .text, .list:
             guard let text = try? reader.textBytes(), reader.isAtEnd else { return nil }
-            return foldedBytes(text)
+            return folded(text)
         case .identifier:
             guard let head = try? reader.varint() else { return nil }
             if head & 1 == 0 { return reader.isAtEnd ? Array(value) : nil }
             guard let text = try? reader.slice(reader.remaining), UInt64(text.count) == head >> 1,
                 badTextOffset(text) == nil
             else { return nil }
-            return [1] + foldedBytes(text)
+            return [1] + folded(text)
         case nil: return nil
         default: return Array(value)
         }
