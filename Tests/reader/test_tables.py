@@ -6,7 +6,7 @@ import struct
 import unittest
 
 from read_library import parse_entry
-from values import Bytes, Kind, TYPES
+from values import Bad, Bytes, Kind, TYPES
 
 PROTOCOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "Protocol")
 
@@ -35,10 +35,7 @@ def read_value(b, type, is_draft=False):
     if type in ("bytes", "entries"):
         return b.take(b.varint() if type == "bytes" else b.fixed("I")[0])
     if type == "kind_declaration":
-        end = b.end                                       # the last of its list in every example
-        kind = Kind(b, is_draft)
-        b.pos = end
-        return kind
+        return Kind(b, is_draft)
     return read_fields(b, MESSAGES["structs"][type])
 
 
@@ -53,6 +50,27 @@ def read_fields(b, fields):
                 "values" in field and str(value) not in field["values"]:
             raise AssertionError(f"{field['name']} is {value}")
     return out
+
+
+def shown(value):
+    """A value as the vectors show it."""
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Kind):
+        return {"kind": value.name, "number": value.number, "version": value.version, "fields": list(value.fields)}
+    if isinstance(value, dict):
+        return {name: shown(item) for name, item in value.items()}
+    return [shown(item) for item in value] if isinstance(value, list) else value
+
+
+def without_kinds(value):
+    """A vector's value with what `shown` leaves out of a declaration."""
+    if isinstance(value, dict) and "fields" in value:
+        return {**{name: value[name] for name in ("kind", "number", "version")},
+                "fields": [field["number"] for field in value["fields"]]}
+    if isinstance(value, dict):
+        return {name: without_kinds(item) for name, item in value.items()}
+    return [without_kinds(item) for item in value] if isinstance(value, list) else value
 
 
 def read_frame(data):
@@ -104,6 +122,26 @@ class TablesTest(unittest.TestCase):
                     self.assertEqual((entry.seq, end), (run["first_seq"], len(run["entries"])))
         self.assertEqual(names.count("EVENTS"), 3)
         self.assertEqual(names.count("ERROR"), 3)
+
+    def test_the_table_reads_every_vector(self):
+        vectors = json.loads(text_of("vectors/messages.json"))
+        self.assertEqual({vector["type"] for vector in vectors["valid"]}, set(BY_NUMBER))
+        for vector in vectors["valid"]:
+            with self.subTest(vector["name"]):
+                self.assertEqual(BY_NUMBER[vector["type"]]["name"], vector["message"])
+                b = Bytes(bytes.fromhex(vector["hex"]))
+                fields = read_fields(b, BY_NUMBER[vector["type"]]["fields"])
+                b.finish()
+                self.assertEqual(shown(fields), without_kinds(vector["value"]))
+
+    def test_vectors_that_are_cut_or_too_long_do_not_read(self):
+        for vector in json.loads(text_of("vectors/messages.json"))["invalid"]:
+            if not re.search("cut|trailing|lies|longer than the body|without condition", vector["name"]):
+                continue
+            with self.subTest(vector["name"]), self.assertRaises((Bad, struct.error, AssertionError)):
+                b = Bytes(bytes.fromhex(vector["hex"]))
+                read_fields(b, BY_NUMBER[vector["type"]]["fields"])
+                b.finish()
 
     def test_numbers_and_names_are_used_once(self):
         numbers = [m["number"] for m in MESSAGES["messages"]] + [m["number"] for m in MESSAGES["reserved"]]

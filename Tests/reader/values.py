@@ -247,7 +247,6 @@ class Kind:
                 raise Bad(f"field {n} cannot be part of a key")
         if any(b.varint() not in self.fields for _ in range(b.varint())):
             raise Bad("a label field that is not declared")
-        b.finish()
 
     def key_value(self, b, n):
         value = self.fields[n].value(b)
