@@ -12,6 +12,7 @@ import os
 import select
 import socket
 import time
+from itertools import islice
 from types import TracebackType
 from typing import (Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Type, Union,
                     overload)
@@ -24,7 +25,7 @@ from .events import CREDIT, Event, SubscriptionState
 from .importing import ImportSession
 from .keys import KeyValues
 from .kinds import Kind
-from .lookups import Lookups
+from .lookups import ENTRIES_MAX, Lookups
 from .operations import Delete, Operation, Save
 from .results import Accounting, Cursor, Defined, Found, Match, Saved, Stored, Written
 from .session import Session
@@ -303,10 +304,12 @@ class Client:
 
     def entries(self, seqs: Iterable[int]) -> Iterator[Event]:
         """The log's entries of these seqs, in their order; those that the log does not hold are left out."""
-        left = list(seqs)
-        while left:
-            events, left = self._run(self._calls.entries(left))
+        source = iter(seqs)
+        asked = list(islice(source, ENTRIES_MAX))
+        while asked:
+            events, asked = self._run(self._calls.entries(asked))
             yield from events
+            asked += islice(source, ENTRIES_MAX - len(asked))
 
     def define(self, kind: Union[Kind, Mapping[str, Any]]) -> Defined:
         """Declares a kind, or adds to one: a `Kind`, or the form of `Protocol/kinds/*.json`, in which number and version may

@@ -102,18 +102,17 @@ class Lookups(Calls):
         return self._events(reply["runs"])
 
     def entries(self, seqs: Sequence[int]) -> Call:
-        """Those of the first seqs that came in one answer, and the seqs that are still to be asked for."""
+        """The entries of at most `ENTRIES_MAX` seqs that came in one answer, and the seqs to be asked for again."""
         yield from self._kinds_known()
-        asked, later = seqs[:ENTRIES_MAX], seqs[ENTRIES_MAX:]
-        reply = yield from ask("ENTRIES", {"seqs": asked})
+        reply = yield from ask("ENTRIES", {"seqs": seqs})
         events = self._events(reply["runs"])
         at = 0
         for event in events:
-            while at < len(asked) and asked[at] != event.seq:
+            while at < len(seqs) and seqs[at] != event.seq:
                 at += 1
             at += 1
         # Behind the last one that came entries may be gone, or the frame was full: ask again. Nothing came: they are gone.
-        return events, [*(asked[at:] if events else ()), *later]
+        return events, list(seqs[at:]) if events else []
 
     def _kinds_known(self) -> Call:
         if not self.session.kinds:
