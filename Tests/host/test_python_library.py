@@ -84,6 +84,19 @@ class WritingTests(LibraryCase):
         self.assertEqual([event.type for event in library.history("title:tmdb/movie/3")], ["updated", "deleted", "created"])
         self.assertEqual([event.type for event in library.history("title:tmdb/movie/1")], ["deleted", "created"])
 
+    def test_a_move_or_restore_of_half_a_record_is_refused(self):
+        library = self.library()
+        library.define(GAME)
+        library.save("game", {"id": 7, "title": "Go"})
+        game = library.get("game:7")
+        half = bytes.fromhex("0101") + game.raw[2:3]  # the id alone, which a merge may send
+        self.assertEqual(library.save("game", half).outcome, "unchanged")
+        self.assertEqual(library.write([Move("game", half, old_key=(7,))]).refusals[0].error, "missing_field")
+        library.delete("game:7")
+        done = library.write([Restore("game", half, game.first_seq, game.saved_at)])
+        self.assertEqual([refusal.error for refusal in done.refusals], ["missing_field"])
+        self.assertEqual(library.count("game"), {"game": 0})
+
     def test_an_atomic_batch_is_done_whole_or_not_at_all(self):
         library = self.library()
         library.save("title", FILMS[0])
