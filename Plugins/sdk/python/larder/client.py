@@ -275,7 +275,7 @@ class Client:
 
     def count(self, kind: Optional[str] = None, *, condition: str = "", group: Optional[str] = None) -> Dict[Any, int]:
         """How many records there are, by kind; with `group`, by the values of that field of the kind, most records first,
-        None for those without one. A list counts for each of its texts. Raises `BadCondition`, `TooManyGroups`."""
+        None for those without one. A list counts once for each different text. Raises `BadCondition`, `TooManyGroups`."""
         result: Dict[Any, int] = self._run(self._calls.count(kind, condition, group))
         return result
 
