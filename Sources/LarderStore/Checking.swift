@@ -15,8 +15,7 @@ extension StoreCore {
         op.isDelete = operation.isDelete
         op.isMove = operation.action == .move
         op.isRestore = operation.action == .restore
-        if op.isMove || op.isRestore { op.mode = .replace }
-        op.mode = operation.mode
+        op.mode = op.isMove || op.isRestore ? .replace : operation.mode
         op.isPersonal = operation.isPersonal || operation.action == .restore
         op.known = Int32(clamping: operation.known)
         do throws(FormatError) {

@@ -70,6 +70,10 @@ class ConnectionLost(ConnectionError):
     """The connection ended without a goodbye, or bytes came that are not the protocol. What was open is lost."""
 
 
+class QueueFull(Exception):
+    """Waiting for more would queue more bytes of events than allowed. Take events, then ask again."""
+
+
 class LarderError(Exception):
     """What the host answered instead of what was asked for.
 
