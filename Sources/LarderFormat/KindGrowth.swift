@@ -18,7 +18,8 @@ extension Kind {
                 return "field \(new.number), \(new.name), is new and required: records that are there lack it"
             }
             if new.number < ownFieldNumberMin {
-                return "field \(new.number), \(new.name), is new: fields added to this kind have numbers from \(ownFieldNumberMin) on"
+                return
+                    "field \(new.number), \(new.name), is new: fields added to this kind have numbers from \(ownFieldNumberMin) on"
             }
         }
         guard labelFields.starts(with: current.labelFields) else {
@@ -28,7 +29,32 @@ extension Kind {
     }
 }
 
+extension Kind {
+    /// This kind with what a later version of the program ships for it: fields, values of choices, indexes and label
+    /// fields that it lacks. What is here stays, fields of the library's own too; a shipped field whose name is taken is
+    /// left out. Nil if there is nothing to learn.
+    public func learning(_ shipped: Kind) -> Kind? {
+        var learnt = fields.map { field in shipped.field(field.number).map { field.learning($0) } ?? field }
+        learnt += shipped.fields.filter { field($0.number) == nil && field(named: $0.name) == nil }
+        learnt.sort { $0.number < $1.number }
+        let numbers = Set(learnt.map(\.number))
+        let labels = labelFields + shipped.labelFields.filter { !labelFields.contains($0) && numbers.contains($0) }
+        guard learnt != fields || labels != labelFields else { return nil }
+        return try? Kind(
+            number: number, name: name, version: max(version + 1, shipped.version), keyFieldCount: keyFieldCount,
+            fields: learnt, labelFields: labels)
+    }
+}
+
 extension Field {
+    fileprivate func learning(_ shipped: Field) -> Field {
+        guard name == shipped.name, type == shipped.type else { return self }
+        let added = shipped.choices.filter { choiceName($0.number) == nil && choice(named: $0.name) == nil }
+        return Field(
+            number, name, type, constraints.union(shipped.constraints.intersection(.indexed)),
+            choices: (choices + added).sorted { $0.number < $1.number })
+    }
+
     fileprivate func conflict(with old: Field) -> String? {
         if name != old.name { return "it is named \(old.name), not \(name)" }
         if type != old.type { return "its type is \(old.type.name), not \(type.name)" }

@@ -36,6 +36,9 @@ struct PendingOps: ~Copyable {
     /// Changes of kinds with indexed fields, by the fingerprints of their values; made when it is first asked for.
     private var byValue: [UInt64: [Int]] = [:]
     private var byValueCount = 0
+    /// The newest change by the first seq of its record; made when it is first asked for.
+    private var byFirstSeq: [UInt64: Int] = [:]
+    private var byFirstSeqCount = 0
     private var ops: UnsafeMutablePointer<PendingOp>
     private var capacity = 1024
     /// Index + 1 of the last change of a key; 0 is empty.
@@ -60,6 +63,7 @@ struct PendingOps: ~Copyable {
         count = 0
         payloadByteCountMax = 0
         forgetValues()
+        forgetFirstSeqs()
         slots.update(repeating: 0, count: 1 << bits)
     }
 
@@ -81,7 +85,8 @@ struct PendingOps: ~Copyable {
         return nil
     }
 
-    private mutating func forgetValues() {
+    /// Forgets what was noted: it is noted anew when it is asked for.
+    mutating func forgetValues() {
         if byValueCount > 0 { byValue.removeAll() }
         byValueCount = 0
     }
@@ -108,6 +113,7 @@ struct PendingOps: ~Copyable {
         count = 0
         payloadByteCountMax = 0
         forgetValues()
+        forgetFirstSeqs()
         slots.update(repeating: 0, count: 1 << bits)
         for at in 0..<kept {
             let op = ops[at]
@@ -115,12 +121,18 @@ struct PendingOps: ~Copyable {
         }
     }
 
-    func hasChange(firstSeq: UInt64) -> Bool { (0..<count).contains { ops[$0].firstSeq == firstSeq } }
+    /// Whether the newest change of the record with this first seq leaves it there; nil if none changes it.
+    mutating func isLive(firstSeq: UInt64) -> Bool? {
+        while byFirstSeqCount < count {
+            byFirstSeq[ops[byFirstSeqCount].firstSeq] = byFirstSeqCount
+            byFirstSeqCount += 1
+        }
+        return byFirstSeq[firstSeq].map { !ops[$0].isDelete }
+    }
 
-    /// Whether the newest change of the record with this first seq leaves it there.
-    func hasLive(firstSeq: UInt64) -> Bool {
-        for at in stride(from: count - 1, through: 0, by: -1) where ops[at].firstSeq == firstSeq { return !ops[at].isDelete }
-        return false
+    private mutating func forgetFirstSeqs() {
+        if byFirstSeqCount > 0 { byFirstSeq.removeAll() }
+        byFirstSeqCount = 0
     }
 
     /// Adds a change. `earlier` is what `find` gave for its key.
