@@ -56,7 +56,7 @@ struct HistoryView {
         for change in version.changes {
             let after = HistoryView.text(change.after, change.field)
             let text =
-                change.before.map { "\(HistoryView.text($0, change.field)) → \(after)" } ?? after
+                version.entry.isNew ? after : "\(HistoryView.text(change.before, change.field)) → \(after)"
             output.line("  " + output.styled(change.field.name, .dim) + ": " + DisplayText.visible(text))
         }
     }

@@ -8,13 +8,17 @@ import LarderWire
 final class LogReading {
     /// Without an entry for so long it is asked whether the span has one left.
     private static let patienceMilliseconds = 50
-    private static let everything: EntryTypes = [.downloaded, .deleted, .kind, .origin, .imports, .recovered]
+    static let everything: EntryTypes = [.downloaded, .deleted, .kind, .origin, .imports, .recovered]
 
     let client: LarderClient
+    private let types: EntryTypes
     /// Spans (after, through] that were damaged and can't be read, so far.
     private(set) var lost: [(after: UInt64, through: UInt64)] = []
 
-    init(_ client: LarderClient) { self.client = client }
+    init(_ client: LarderClient, types: EntryTypes = LogReading.everything) {
+        self.client = client
+        self.types = types
+    }
 
     /// The seq before the oldest one that can be read.
     var floor: UInt64 { max(client.welcome.floor, 1) - 1 }
@@ -59,7 +63,7 @@ final class LogReading {
         while true {
             do throws(ClientError) {
                 return try Subscription(
-                    client, .after(Cursor(epoch: client.welcome.epoch, seq: seq)), types: LogReading.everything)
+                    client, .after(Cursor(epoch: client.welcome.epoch, seq: seq)), types: types)
             } catch {
                 guard error.number == .cursorExpired, seq > floor else { throw error }
                 seq = seq > step && seq - step > floor ? seq - step : floor
