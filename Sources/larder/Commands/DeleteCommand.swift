@@ -10,6 +10,7 @@ enum DeleteCommand: Command {
     static let details = """
         Says of each key whether it was deleted or not found; exits with 1 where one was not. When the command returns
         the deletes are durable. On a terminal it asks before it deletes more than \(askingCount) records.
+        A key whose record was joined with another deletes that one, and says so.
         The log keeps what was deleted: larder undelete KEY brings it back.
         """
     static let examples = [
@@ -34,7 +35,11 @@ enum DeleteCommand: Command {
         var isComplete = true
         for start in stride(from: 0, to: keys.count, by: batchCount) {
             let batch = keys[start..<min(start + batchCount, keys.count)].map { RecordWrite($0, .delete) }
-            for outcome in try writes.perform(batch, "deleting") {
+            for var outcome in try writes.perform(batch, "deleting") {
+                if outcome.outcome == .notFound, let (other, found) = try session.joined(outcome.key) {
+                    context.noteJoined(outcome.key, other)
+                    outcome = try writes.perform([RecordWrite(other, .delete, ifSeq: found.header.seq)], "deleting")[0]
+                }
                 if !outcome.isDone { isComplete = false }
                 OutcomeReport.print(outcome, isDryRun: isDryRun, context)
             }

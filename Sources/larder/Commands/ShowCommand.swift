@@ -34,10 +34,7 @@ enum ShowCommand: Command {
                 if try !showHistory(key, origins, context) { isComplete = false }
                 continue
             }
-            let found = try attempt("getting \(key.text)") {
-                try session.client.get(kind: key.kind.number, key: key.bytes)
-            }
-            guard let found else {
+            guard let (key, found) = try context.stored(key) else {
                 isComplete = false
                 context.output.flush()
                 context.warn("\(DisplayText.visible(key.text)): not found")

@@ -7,7 +7,7 @@ enum UndeleteCommand: Command {
     static let name = "undelete"
     static let purpose = "bring deleted records back as they were"
     static let synopsis = ["undelete KEY… [--dry-run]", "undelete KIND VALUE…"]
-    static let options = [PersonalEdit.dryRun]
+    static let options = [PersonalEdit.dryRun, Confirmation.needless]
     static let details = """
         Brings back the last version that the log holds, personal fields too, in its old place in the order of saving.
         Exits with 1 where a record is there or the log has nothing of it. larder undo brings back what a clear deleted.

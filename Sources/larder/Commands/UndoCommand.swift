@@ -31,9 +31,9 @@ enum UndoCommand: Command {
         let options = context.options
         guard options.arguments.count == 1 else { throw misused("needs one IMPORT, SEQ or SEQ..SEQ") }
         let isDryRun = options.has("dry-run")
-        if !isDryRun { try Confirmation.expectSomebody(name, context) }
         let session = try context.session()
         let target = try UndoSearch(session: session).target(options.arguments[0])
+        if !isDryRun { try Confirmation.expectSomebody(name, context) }
         let report = UndoReport(context, showsAll: options.has("all"))
         var total: Int?
         if isDryRun || !options.has("yes") {

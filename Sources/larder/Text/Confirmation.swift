@@ -5,6 +5,9 @@ import Glibc
 enum Confirmation {
     static let option = OptionSpec("yes", short: "y", "do not ask; needed where nobody can be asked")
 
+    /// Of commands that ask nothing, so that a script may say it of all.
+    static let needless = OptionSpec("yes", short: "y", hidden: true, "")
+
     static func mayAsk() -> Bool { isatty(STDIN_FILENO) == 1 }
 
     /// Asks unless --yes was given.
