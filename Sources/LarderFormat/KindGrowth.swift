@@ -30,31 +30,32 @@ extension Kind {
 }
 
 extension Kind {
-    /// This kind with what a later version of the program ships for it: fields, values of choices, indexes and label
-    /// fields that it lacks. What is here stays, fields of the library's own too; a shipped field whose name is taken is
-    /// left out. Nil if there is nothing to learn.
-    public func learning(_ shipped: Kind) -> Kind? {
-        var learnt = fields.map { field in shipped.field(field.number).map { field.learning($0) } ?? field }
-        learnt += shipped.fields.filter { field($0.number) == nil && field(named: $0.name) == nil }
-        learnt.sort { $0.number < $1.number }
-        let numbers = Set(learnt.map(\.number))
-        let labels = labelFields + shipped.labelFields.filter { !labelFields.contains($0) && numbers.contains($0) }
-        guard learnt != fields || labels != labelFields else { return nil }
+    /// This declaration with what `other` has and it lacks: fields, indexes, values of a choice, label fields; nil where
+    /// it lacks nothing. What contradicts it stays out: what is there goes before.
+    ///
+    /// Its version is one above this one, or `other`'s where that is higher.
+    public func grown(toHold other: Kind) -> Kind? {
+        guard number == other.number, name == other.name, keyFieldCount == other.keyFieldCount else { return nil }
+        var fields = fields
+        for new in other.fields {
+            if let at = fields.firstIndex(where: { $0.number == new.number }) {
+                fields[at] = fields[at].grown(toHold: new)
+            } else if !fields.contains(where: { $0.name == new.name }), !new.constraints.contains(.required) {
+                fields.append(new)
+            }
+        }
+        fields.sort { $0.number < $1.number }
+        let labels = labelFields + other.labelFields.filter { label in
+            !labelFields.contains(label) && fields.contains { $0.number == label }
+        }
+        guard fields != self.fields || labels != labelFields, version < Kind.numberRange.upperBound else { return nil }
         return try? Kind(
-            number: number, name: name, version: max(version + 1, shipped.version), keyFieldCount: keyFieldCount,
-            fields: learnt, labelFields: labels)
+            number: number, name: name, version: max(version + 1, other.version), keyFieldCount: keyFieldCount,
+            fields: fields, labelFields: labels)
     }
 }
 
 extension Field {
-    fileprivate func learning(_ shipped: Field) -> Field {
-        guard name == shipped.name, type == shipped.type else { return self }
-        let added = shipped.choices.filter { choiceName($0.number) == nil && choice(named: $0.name) == nil }
-        return Field(
-            number, name, type, constraints.union(shipped.constraints.intersection(.indexed)),
-            choices: (choices + added).sorted { $0.number < $1.number })
-    }
-
     fileprivate func conflict(with old: Field) -> String? {
         if name != old.name { return "it is named \(old.name), not \(name)" }
         if type != old.type { return "its type is \(old.type.name), not \(type.name)" }
@@ -66,5 +67,16 @@ extension Field {
             return "its value \(choice.number) is \(choice.name), not \(choiceName(choice.number) ?? "missing")"
         }
         return nil
+    }
+
+    /// With the index and the values of a choice that `other` has.
+    fileprivate func grown(toHold other: Field) -> Field {
+        guard name == other.name, type == other.type else { return self }
+        var choices = choices
+        for new in other.choices where !choices.contains(where: { $0.number == new.number || $0.name == new.name }) {
+            choices.append(new)
+        }
+        choices.sort { $0.number < $1.number }
+        return Field(number, name, type, constraints.union(other.constraints.intersection(.indexed)), choices: choices)
     }
 }

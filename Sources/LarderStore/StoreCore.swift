@@ -170,10 +170,8 @@ struct StoreCore: ~Copyable {
             entries.append((EntryType.recovered, writer.bytes))
             recoveredGaps.append(report.gapFrom...report.gapThrough)
         }
-        let learnt = options.kinds.compactMap { kind in
-            kinds.index(kind.number).map { kinds[$0].kind.learning(kind) } ?? kind
-        }
-        for kind in learnt { entries.append((EntryType.kind, kind.encoded)) }
+        let lacking = options.kinds.compactMap { additions($0) }
+        for kind in lacking { entries.append((EntryType.kind, kind.encoded)) }
         guard !entries.isEmpty else { return }
         let byteCount = entries.reduce(0) { $0 + $1.1.count + EntryWriter.headByteCountMax }
         _ = try makeRoom(byteCount, isRun: false, now: now)
@@ -182,7 +180,14 @@ struct StoreCore: ~Copyable {
         let failure = job.run()
         finish(failure)
         if let failure { throw .system(failure) }
-        for kind in learnt { declare(kind) }
+        for kind in lacking { declare(kind) }
+    }
+
+    /// The declaration that the library lacks of a kind that comes with Larder: all of it, or what a later version adds
+    /// to what is there and what the owner added; nil where it has everything.
+    private func additions(_ kind: Kind) -> Kind? {
+        guard let index = kinds.index(kind.number) else { return kind }
+        return kinds[index].kind.grown(toHold: kind)
     }
 
     /// What was read may not have been durable yet; from here on it is.

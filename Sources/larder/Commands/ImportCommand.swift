@@ -18,7 +18,7 @@ enum ImportCommand: Command {
         OptionSpec(
             "personal", "write the owner's own fields, too: rating, watched, tags and note, which are kept as they are "
                 + "otherwise"),
-        OptionSpec("dry-run", "decide everything, change nothing"),
+        OptionSpec("dry-run", "decide everything, change nothing"), Confirmation.needless,
         OptionSpec("format", "NAME", "jsonl, or the importer plugin to use, whatever the file looks like"),
         OptionSpec("all-refusals", "show every refusal and warning, not just the first 20"),
     ]
