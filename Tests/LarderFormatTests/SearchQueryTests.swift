@@ -83,7 +83,7 @@ struct SearchQueryTests {
     func random() {
         var random = SplitMix(11)
         var found = 0
-        for _ in 0..<10_000 {
+        for _ in 0..<3000 {
             let record = random.record()
             let query = (0..<1 + random.below(2)).map { _ in random.text() }.joined(separator: " ")
             var texts: [[UInt32]] = []
@@ -107,6 +107,6 @@ struct SearchQueryTests {
             #expect((rank != nil) == isFound, "\(query) in \(record.json(Samples.kind))")
             if isFound { found += 1 }
         }
-        #expect(found > 1000)
+        #expect(found > 150)
     }
 }
