@@ -28,7 +28,7 @@ extension StoreCore {
         _ batch: WriteBatch, _ at: Int, _ pointer: UnsafeMutablePointer<BatchOp>, _ rare: RareOptions, _ origin: UInt64,
         _ earlier: Int?
     ) throws(StoreError) {
-        guard isFree(firstSeq: rare.restoredFirstSeq) else {
+        guard rare.restoredFirstSeq < nextSeq, isFree(firstSeq: rare.restoredFirstSeq) else {
             batch.refusals.append(Refusal(position: at, reason: .badPlace(rare.restoredFirstSeq)))
             return batch.conclude(pointer, .refused, seq: 0)
         }

@@ -46,7 +46,7 @@ enum Commands {
         ServeCommand.self, StatusCommand.self, KindsCommand.self, ImportCommand.self, ListCommand.self,
         GetCommand.self, ShowCommand.self, CountCommand.self, SaveCommand.self, EditCommand.self, TagCommand.self,
         RateCommand.self, WatchedCommand.self, NoteCommand.self, DeleteCommand.self, ClearCommand.self,
-        EventsCommand.self, PluginCommand.self, DemoCommand.self, HelpCommand.self,
+        DumpCommand.self, LoadCommand.self, EventsCommand.self, PluginCommand.self, DemoCommand.self, HelpCommand.self,
     ]
 
     static func named(_ name: String) -> (any Command.Type)? { all.first { $0.name == name } }
