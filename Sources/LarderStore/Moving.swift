@@ -40,9 +40,8 @@ extension StoreCore {
     }
 
     /// No record, stored or pending, has this first seq.
-    private func isFree(firstSeq: UInt64) -> Bool {
-        if stagedOps.hasChange(firstSeq: firstSeq) { return !stagedOps.hasLive(firstSeq: firstSeq) }
-        if inFlightOps.hasChange(firstSeq: firstSeq) { return !inFlightOps.hasLive(firstSeq: firstSeq) }
+    private mutating func isFree(firstSeq: UInt64) -> Bool {
+        if let isLive = stagedOps.isLive(firstSeq: firstSeq) ?? inFlightOps.isLive(firstSeq: firstSeq) { return !isLive }
         guard let ordinal = table.ordinal(firstSeq: firstSeq) else { return true }
         return table[ordinal].isHole
     }

@@ -36,6 +36,9 @@ struct PendingOps: ~Copyable {
     /// Changes of kinds with indexed fields, by the fingerprints of their values; made when it is first asked for.
     private var byValue: [UInt64: [Int]] = [:]
     private var byValueCount = 0
+    /// The last change of a record by its first seq, as far as it was asked for.
+    private var byFirstSeq: [UInt64: Int] = [:]
+    private var byFirstSeqCount = 0
     private var ops: UnsafeMutablePointer<PendingOp>
     private var capacity = 1024
     /// Index + 1 of the last change of a key; 0 is empty.
@@ -59,7 +62,7 @@ struct PendingOps: ~Copyable {
     mutating func removeAll() {
         count = 0
         payloadByteCountMax = 0
-        forgetValues()
+        forgetNotes()
         slots.update(repeating: 0, count: 1 << bits)
     }
 
@@ -81,9 +84,11 @@ struct PendingOps: ~Copyable {
         return nil
     }
 
-    private mutating func forgetValues() {
+    private mutating func forgetNotes() {
         if byValueCount > 0 { byValue.removeAll() }
         byValueCount = 0
+        if byFirstSeqCount > 0 { byFirstSeq.removeAll() }
+        byFirstSeqCount = 0
     }
 
     /// The next change whose values were not noted yet.
@@ -107,7 +112,7 @@ struct PendingOps: ~Copyable {
         guard kept < count else { return }
         count = 0
         payloadByteCountMax = 0
-        forgetValues()
+        forgetNotes()
         slots.update(repeating: 0, count: 1 << bits)
         for at in 0..<kept {
             let op = ops[at]
@@ -115,12 +120,13 @@ struct PendingOps: ~Copyable {
         }
     }
 
-    func hasChange(firstSeq: UInt64) -> Bool { (0..<count).contains { ops[$0].firstSeq == firstSeq } }
-
-    /// Whether the newest change of the record with this first seq leaves it there.
-    func hasLive(firstSeq: UInt64) -> Bool {
-        for at in stride(from: count - 1, through: 0, by: -1) where ops[at].firstSeq == firstSeq { return !ops[at].isDelete }
-        return false
+    /// Whether the newest change of the record with this first seq leaves it there; nil: no change has it.
+    mutating func isLive(firstSeq: UInt64) -> Bool? {
+        while byFirstSeqCount < count {
+            byFirstSeq[ops[byFirstSeqCount].firstSeq] = byFirstSeqCount
+            byFirstSeqCount += 1
+        }
+        return byFirstSeq[firstSeq].map { !ops[$0].isDelete }
     }
 
     /// Adds a change. `earlier` is what `find` gave for its key.
