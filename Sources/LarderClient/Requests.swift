@@ -14,35 +14,11 @@ extension LarderClient {
         }
     }
 
-    /// One page of records in saved order.
-    public func list(_ list: List) throws(ClientError) -> Page { try ask(list, Page.self) }
-
-    /// Every record of a kind in saved order, page by page, as it lies in the page. Return false to stop.
+    /// One page of records: of a kind or of all, those that meet a condition, in saved order or that of a field. For all
+    /// pages see `forEachRecord`.
     ///
-    /// - Parameters:
-    ///   - kind: 0: all.
-    ///   - handle: may not use this client. The record is borrowed until it returns.
-    public func forEachRecord(
-        kind: Int = 0, isReverse: Bool = false, pageLimit: Int = 10_000, _ handle: (StoredRecordView) -> Bool
-    ) throws(ClientError) {
-        var token: [UInt8] = []
-        while true {
-            let list = List(kind: kind, isReverse: isReverse, limit: pageLimit, token: token)
-            let next: [UInt8]? = try request(list) { (frame) throws(ClientError) in
-                do throws(FormatError) {
-                    var page = try PageReader(body: frame.body)
-                    while let record = try page.next() {
-                        if !handle(record) { return nil }
-                    }
-                    return page.isEnd ? nil : Array(page.token)
-                } catch {
-                    throw self.connection.violation("PAGE: \(error)")
-                }
-            }
-            guard let next else { return }
-            token = next
-        }
-    }
+    /// - Throws: also `larder` with `bad_condition`, whose place is 1 + the offset in the condition's bytes.
+    public func list(_ list: List) throws(ClientError) -> Page { try ask(list, Page.self) }
 
     /// How many records there are, kind by kind.
     ///
@@ -53,29 +29,39 @@ extension LarderClient {
         try ask(Count(kind: kind, condition: condition), Counted.self).counts
     }
 
-    /// How many records of a kind have each value of a field, most first.
+    /// How many records of a kind have each value of a field, most first; of a list field each of its texts.
+    ///
+    /// - Parameters:
+    ///   - kind: not 0.
+    ///   - condition: SPEC.md section 17; empty: every record.
+    /// - Throws: also `larder` with `too_many_groups`, over 10,000 values.
     public func countGroups(kind: Int, by field: Int, condition: String = "") throws(ClientError) -> [GroupCount] {
         try ask(Count(kind: kind, condition: condition, group: field), Counted.self).groups
     }
 
-    /// The records with a value in an indexed field, in saved order.
+    /// The records with a value in an indexed field, in saved order, at most 1,000. Text is compared folded.
     public func find(_ find: Find) throws(ClientError) -> Found { try ask(find, Found.self) }
 
-    /// One page of the records with a text, the best first.
+    /// One page of the records with a text, the best first. For all pages see `forEachMatch`.
     public func search(_ search: Search) throws(ClientError) -> Matches { try ask(search, Matches.self) }
 
-    /// What the log still holds of a key, newest first, also after a delete.
+    /// What the log still holds of a key, newest first, also after a delete. Where entries are large the oldest are left
+    /// out; each entry but the first names the one before it, which `forEachEntry` can get.
+    ///
+    /// - Parameter limit: 1 … 1,000.
     public func history(kind: Int, key: [UInt8], limit: Int = 1_000) throws(ClientError) -> [EntryRun] {
         try ask(History(kind: kind, key: key, limit: limit), HistoryIs.self).runs
     }
 
-    /// Entries by their seqs, at most 1,000, those that the log still holds, in the order asked for. Fewer may come where
-    /// they are large: ask again for the rest.
+    /// Entries by their seqs, 1 … 1,000, those that the log still holds, in the order asked for. The last ones are left out
+    /// where they are large; `forEachEntry` asks again for them.
     public func entries(_ seqs: [UInt64]) throws(ClientError) -> [EntryRun] {
         try ask(Entries(seqs), EntriesAre.self).runs
     }
 
-    /// Declares a kind, or adds to one.
+    /// Declares a kind, or adds to one. Durable on return.
+    ///
+    /// - Throws: also `larder` with `kind_conflict`, whose message says both sides.
     public func define(_ draft: KindDraft) throws(ClientError) -> Defined { try ask(Define(draft), Defined.self) }
 
     public func kinds() throws(ClientError) -> [Kind] { try ask(Kinds(), KindList.self).kinds }

@@ -40,7 +40,7 @@ extension UUIDBytes: CustomStringConvertible {
     public var description: String { text }
 }
 
-private func hexDigit(_ byte: UInt8) -> UInt64? {
+func hexDigit(_ byte: UInt8) -> UInt64? {
     switch byte {
     case 0x30...0x39: UInt64(byte - 0x30)
     case 0x41...0x46: UInt64(byte - 0x37)

@@ -105,14 +105,16 @@ public enum TimeText {
     /// Milliseconds since 1970-01-01T00:00:00Z of a date, a time and an offset (`Z`, `+09:00`); nil for anything else.
     ///
     /// Digits beyond the millisecond are cut off. Second 60 is the next minute's first.
-    public static func milliseconds(_ text: String) -> Int64? {
+    ///
+    /// - Parameter secondsRequired: false takes `1999-03-31T08:00Z` as well.
+    public static func milliseconds(_ text: String, secondsRequired: Bool = true) -> Int64? {
         var cursor = DigitCursor(text)
         let isNegative = cursor.skip(0x2D)
         guard let year = cursor.number(digits: 4...4), !(isNegative && year == 0), cursor.skip(0x2D),
             let month = cursor.number(digits: 2...2), cursor.skip(0x2D), let day = cursor.number(digits: 2...2),
             month > 0, day > 0, let date = PartialDate(year: isNegative ? -year : year, month: month, day: day),
             let separator = cursor.byte, separator | 0x20 == 0x74 || separator == 0x20, cursor.skip(separator),
-            let time = cursor.timeOfDay(secondsRequired: true), let offset = cursor.offsetMinutes(), cursor.isAtEnd
+            let time = cursor.timeOfDay(secondsRequired: secondsRequired), let offset = cursor.offsetMinutes(), cursor.isAtEnd
         else { return nil }
         let days = PartialDate.days(year: date.year, month: date.month, day: date.day)
         let value = Int64(days * 86_400_000 + time - offset * 60_000)

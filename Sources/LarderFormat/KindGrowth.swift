@@ -18,13 +18,40 @@ extension Kind {
                 return "field \(new.number), \(new.name), is new and required: records that are there lack it"
             }
             if new.number < ownFieldNumberMin {
-                return "field \(new.number), \(new.name), is new: fields added to this kind have numbers from \(ownFieldNumberMin) on"
+                return
+                    "field \(new.number), \(new.name), is new: fields added to this kind have numbers from \(ownFieldNumberMin) on"
             }
         }
         guard labelFields.starts(with: current.labelFields) else {
             return "its label is made of fields \(current.labelFields); others come behind them"
         }
         return nil
+    }
+}
+
+extension Kind {
+    /// This declaration with what `other` has and it lacks: fields, indexes, values of a choice, label fields; nil where
+    /// it lacks nothing. What contradicts it stays out: what is there goes before.
+    ///
+    /// Its version is one above this one, or `other`'s where that is higher.
+    public func grown(toHold other: Kind) -> Kind? {
+        guard number == other.number, name == other.name, keyFieldCount == other.keyFieldCount else { return nil }
+        var fields = fields
+        for new in other.fields {
+            if let at = fields.firstIndex(where: { $0.number == new.number }) {
+                fields[at] = fields[at].grown(toHold: new)
+            } else if !fields.contains(where: { $0.name == new.name }), !new.constraints.contains(.required) {
+                fields.append(new)
+            }
+        }
+        fields.sort { $0.number < $1.number }
+        let labels = labelFields + other.labelFields.filter { label in
+            !labelFields.contains(label) && fields.contains { $0.number == label }
+        }
+        guard fields != self.fields || labels != labelFields, version < Kind.numberRange.upperBound else { return nil }
+        return try? Kind(
+            number: number, name: name, version: max(version + 1, other.version), keyFieldCount: keyFieldCount,
+            fields: fields, labelFields: labels)
     }
 }
 
@@ -40,5 +67,16 @@ extension Field {
             return "its value \(choice.number) is \(choice.name), not \(choiceName(choice.number) ?? "missing")"
         }
         return nil
+    }
+
+    /// With the index and the values of a choice that `other` has.
+    fileprivate func grown(toHold other: Field) -> Field {
+        guard name == other.name, type == other.type else { return self }
+        var choices = choices
+        for new in other.choices where !choices.contains(where: { $0.number == new.number || $0.name == new.name }) {
+            choices.append(new)
+        }
+        choices.sort { $0.number < $1.number }
+        return Field(number, name, type, constraints.union(other.constraints.intersection(.indexed)), choices: choices)
     }
 }

@@ -8,6 +8,7 @@
 /// - Numbers may come as strings, dates in several forms, a list as one text or as objects with a name, a text as a
 ///   number (its digits, as they were written). U+0000 is taken out with a warning.
 /// - Members that the kind does not have are counted by name.
+/// - An ISBN is stored as its thirteen digits however it is written, and is the key of a book that has no other.
 ///
 /// Keeps its memory from line to line; one thread. What it holds of a line is valid until the next.
 public struct LineEncoder: ~Copyable {
@@ -24,6 +25,7 @@ public struct LineEncoder: ~Copyable {
         let hasFieldNamedKind: Bool
         let required: FieldSet
         let labels: FieldSet
+        let isbn: ISBNRules?
 
         init(_ kind: Kind) {
             self.kind = kind
@@ -31,6 +33,7 @@ public struct LineEncoder: ~Copyable {
             hasFieldNamedKind = kind.field(named: "kind") != nil
             required = FieldSet(rules.filter(\.isRequired).map(\.number))
             labels = FieldSet(kind.labelFields)
+            isbn = ISBNRules(kind, rules)
         }
     }
 
@@ -329,6 +332,7 @@ public struct LineEncoder: ~Copyable {
             let number = schemas[schema].rules[rule].number
             if !fields.present.contains(number) { fields.fill(encoded, number) }
         }
+        if let rules = schemas[schema].isbn, let warning = fields.takeISBN(rules) { warnings.append(warning) }
         if let refusal = missing(schema) { return .refused(refusal) }
         output.bytes.removeAll(keepingCapacity: true)
         fields.write(into: &output)

@@ -169,7 +169,7 @@ struct LineFields: ~Copyable {
         return stored(rule, from: start)
     }
 
-    private mutating func takeIdentifier(_ value: Int64, _ rule: borrowing LineRule) -> LineTaken {
+    mutating func takeIdentifier(_ value: Int64, _ rule: borrowing LineRule) -> LineTaken {
         if value == 0 && rule.isZeroBad { return .bad("an id that is not 0") }
         let start = scratch.count
         scratch.varint(UInt64(value) << 1)
@@ -226,6 +226,17 @@ struct LineFields: ~Copyable {
         var writer = ByteWriter()
         writeValue(number, into: &writer)
         return writer.bytes
+    }
+
+    /// Lends the bytes of a text that is present.
+    func withText<Result>(_ number: Int, _ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
+        guard present.contains(number) else { return nil }
+        let slot = slots[number]
+        if let text = slot.text { return body(UnsafeRawBufferPointer(start: text, count: slot.count)) }
+        return scratch.bytes.withUnsafeBytes { bytes in
+            var reader = ByteReader(UnsafeRawBufferPointer(rebasing: bytes[slot.start..<slot.start + slot.count]))
+            return (try? reader.bytes()).map(body)
+        }
     }
 
     /// Writes the whole record.

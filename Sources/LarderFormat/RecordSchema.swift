@@ -55,6 +55,9 @@ public final class RecordSchema: Sendable {
     /// The rule of a field number 0 … 256.
     @inline(__always)
     func rule(_ field: Int) -> UInt16 { rules.table[field] }
+    /// `rule` of each field number 0 … 256; this object's memory.
+    @inline(__always)
+    var ruleTable: UnsafePointer<UInt16> { UnsafePointer(rules.table) }
     /// Which of the numbers 1 … 63 a choice has, as bits.
     @inline(__always)
     func choiceMask(_ field: Int) -> UInt64 { rules.choices[field] }

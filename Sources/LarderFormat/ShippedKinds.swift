@@ -2,7 +2,7 @@
 
 extension Kind {
     public static let title = declared(
-        1, "title", version: 1, keyFieldCount: 3, labelFields: [4, 6, 5, 7],
+        1, "title", version: 2, keyFieldCount: 3, labelFields: [4, 6, 5, 7],
         [
             Field(1, "source", .text, [.required, .notBlank]),
             Field(
@@ -39,10 +39,11 @@ extension Kind {
             Field(31, "status", .text),
             Field(32, "tagline", .text),
             Field(33, "homepage", .text),
+            Field(34, "also", .list, [.indexed, .personal]),
         ])
 
     public static let book = declared(
-        2, "book", version: 1, keyFieldCount: 2, labelFields: [3, 15],
+        2, "book", version: 2, keyFieldCount: 2, labelFields: [3, 15],
         [
             Field(1, "source", .text, [.required, .notBlank]),
             Field(2, "id", .identifier, [.required, .notZero]),
@@ -68,6 +69,7 @@ extension Kind {
             Field(22, "series", .text),
             Field(23, "average_rating", .number),
             Field(24, "ratings_count", .int),
+            Field(25, "also", .list, [.indexed, .personal]),
         ])
 
     public static let joke = declared(

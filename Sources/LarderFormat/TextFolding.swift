@@ -32,6 +32,12 @@ public struct FoldBuffer: ~Copyable {
     @inline(__always)
     public mutating func removeAll() { count = 0 }
 
+    /// Takes away what lies behind the first `byteCount` bytes.
+    @inline(__always)
+    mutating func truncate(to byteCount: Int) {
+        if byteCount >= 0 && byteCount < count { count = byteCount }
+    }
+
     /// Bytes as they are, for instance a separator.
     @inline(__always)
     mutating func append(_ byte: UInt8) {

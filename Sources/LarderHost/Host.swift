@@ -31,6 +31,7 @@ public final class Host {
     var turnWaiters: [Connection] = []
     var servesAll = false
     private var laterTasks: [() -> Void] = []
+    private var budget = TurnBudget()
     var scratch = FrameScratch()
     var lastSyncNanoseconds: UInt64 = 0
     var coldReadCount = 0
@@ -142,9 +143,7 @@ public final class Host {
 
     /// After all reads of a turn: commit, then send what subscribers can take.
     private func turnEnds() {
-        let tasks = laterTasks
-        laterTasks = []
-        for task in tasks { task() }
+        runLaterTasks()
         if wantsClearStep { stepClear() }
         commitStaged()
         if servesAll {
@@ -157,8 +156,31 @@ public final class Host {
             for connection in waiters where !connection.isClosed { serve(connection) }
         }
         // The loop must not sleep while there is work.
-        if wantsClearStep || servesAll || !turnWaiters.isEmpty || !laterTasks.isEmpty { wakeNextTurn() } else { spin?.stop() }
+        if wantsClearStep || servesAll || !turnWaiters.isEmpty || !laterTasks.isEmpty {
+            wakeNextTurn()
+        } else {
+            spin?.stop()
+        }
     }
+
+    /// Runs what waits, as far as the turn's time goes; what it does not come to is first in the next turn.
+    private func runLaterTasks() {
+        // New requests had their own time, and must not take that of those that wait.
+        budget.turnEnds()
+        let tasks = laterTasks
+        laterTasks = []
+        for (at, task) in tasks.enumerated() {
+            guard budget.sliceEnd() != nil else {
+                laterTasks.insert(contentsOf: tasks[at...], at: 0)
+                break
+            }
+            task()
+        }
+        budget.turnEnds()
+    }
+
+    /// Until when work that can wait may go on in this turn, by the monotonic clock; nil: no longer.
+    func sliceEnd() -> UInt64? { budget.sliceEnd() }
 
     /// Runs something at the end of the next turn of the loop: how long work lets the rest have its turn.
     func later(_ task: @escaping () -> Void) {

@@ -58,7 +58,7 @@ extension Connection {
 
     // MARK: Entries
 
-    /// Bytes of entries that one answer has.
+    /// Bytes of entries that one answer has; only its first entry can be more.
     private static let entriesByteCountMax = 1_048_576
 
     func entries(_ id: UInt32, _ entries: Entries) {
@@ -115,16 +115,27 @@ extension Connection {
             found.removeAll(keepingCapacity: true)
             let step = try host.store.stream(&cursor, filter, byteBudget: 262_144, into: &found)
             for run in found { gather(run, history.key, into: &runs) }
-            // Newest first, so the oldest go when there are too many.
-            if runs.count > 2 * history.limit { runs.removeFirst(runs.count - history.limit) }
+            keepNewest(&runs, limit: history.limit)
             switch step {
             case .cold(let read): return .cold(read)
             case .more, .lost: return .more
             case .end:
-                if session.end(request) { send(HistoryIs(Array(runs.suffix(history.limit).reversed())), id: id) }
+                if session.end(request) { send(HistoryIs(runs.reversed()), id: id) }
                 return .done
             }
         }
+    }
+
+    /// Lets the oldest go where there are more than one answer has.
+    private func keepNewest(_ runs: inout [EntryRun], limit: Int) {
+        var byteCount = 0
+        var count = 0
+        for run in runs.reversed() {
+            byteCount += run.entry.count
+            guard count < limit, count == 0 || byteCount <= Connection.entriesByteCountMax else { break }
+            count += 1
+        }
+        runs.removeFirst(runs.count - count)
     }
 
     /// The entries of a run that are of a key.
@@ -132,9 +143,10 @@ extension Connection {
         guard let base = run.bytes.baseAddress else { return }
         var at = 0
         while at < run.bytes.count {
-            guard let entry = try? readEntry(
-                base: base, offset: at, end: run.bytes.count, commitFirstSeq: run.firstSeq, commitTime: run.time,
-                isVerified: false)
+            guard
+                let entry = try? readEntry(
+                    base: base, offset: at, end: run.bytes.count, commitFirstSeq: run.firstSeq, commitTime: run.time,
+                    isVerified: false)
             else { return }
             let isOfKey = key.withUnsafeBytes { wanted in
                 entry.isSave ? Store.hasKey(entry.payload, wanted) : entry.payload.elementsEqual(wanted)

@@ -65,9 +65,7 @@ extension Connection {
             _ = try GiveWay(body: body)
             giveWay(id)
         case .find: find(id, try Find(body: body))
-        case .search:
-            _ = try Search(body: body)
-            unsupported(id, "SEARCH")
+        case .search: search(id, try Search(body: body))
         case .history: history(id, try History(body: body))
         case .entries: entries(id, try Entries(body: body))
         case .define: define(id, try Define(body: body))
@@ -177,7 +175,7 @@ extension Connection {
             return send(
                 ErrorReply(.badMessage, message: "LIST: the limit must be 1 to 10000, not \(list.limit)"), id: id)
         }
-        guard list.condition.isEmpty, list.order == 0 else { return unsupported(id, "LIST with a condition or order") }
+        guard list.condition.isEmpty, list.order == 0 else { return scan(id, list) }
         var after: PageToken?
         if !list.token.isEmpty {
             after = list.token.withUnsafeBytes { PageToken($0) }
@@ -189,19 +187,16 @@ extension Connection {
                 )
             }
         }
-        let byteLimit = list.byteCountMax == 0 ? Host.pageByteCount : min(list.byteCountMax, Host.pageByteCountMax)
+        let byteLimit = PageBody.byteCount(wanted: list.byteCountMax)
         let cursor = PageCursor(
             kind: list.kind, isReverse: list.isReverse, limit: list.limit, byteLimit: byteLimit, after: after)
-        page(id, nil, PageTask(cursor: cursor))
+        page(id, nil, PageTask(cursor, PageBody(limit: list.limit, byteCountMax: byteLimit)))
     }
 
     private func page(_ id: UInt32, _ request: OpenRequest?, _ task: PageTask) {
         let step: PageStep
         do throws(StoreError) {
-            step = try host.store.page(&task.cursor) { stored in
-                let head = StoredRecordHeader(stored)
-                StoredRecord(head, record: Array(stored.record)).encode(into: &task.records)
-            }
+            step = try host.store.page(&task.cursor) { stored in task.body.add(stored) }
         } catch {
             if let request, !session.end(request) { return }
             return send(ErrorReply(.corrupt, message: "\(error)"), id: id)
@@ -217,22 +212,15 @@ extension Connection {
             }
         case .done(let isEnd):
             if let request, !session.end(request) { return }
-            var token: [UInt8] = []
-            if !isEnd, let firstSeq = task.cursor.lastFirstSeq {
+            var token: [UInt8]?
+            if !isEnd {
                 token =
                     PageToken(
                         epoch: host.store.epoch, kind: task.cursor.kind, isReverse: task.cursor.isReverse,
-                        firstSeq: firstSeq
+                        firstSeq: task.cursor.lastFirstSeq ?? 0
                     ).encoded
             }
-            var frame = ByteWriter(reserving: task.records.count + 64)
-            frame.frame(.page, id: id) { writer in
-                writer.u8(isEnd ? 1 : 0)
-                writer.byteString(token)
-                writer.varint(task.cursor.count)
-                writer.raw(task.records.bytes)
-            }
-            output.append(frame.bytes)
+            output.append(task.body.frame(.page, id: id, token: token))
         }
     }
 
@@ -240,7 +228,7 @@ extension Connection {
         guard count.kind == 0 || host.store.kind(count.kind) != nil else {
             return send(unknownKind(count.kind), id: id)
         }
-        guard count.condition.isEmpty, count.group == 0 else { return unsupported(id, "COUNT with a condition or group") }
+        guard count.condition.isEmpty, count.group == 0 else { return scan(id, count) }
         send(Counted(host.store.counts(kind: count.kind).map { KindCount(kind: $0.kind, count: $0.count) }), id: id)
     }
 
@@ -250,10 +238,6 @@ extension Connection {
             OriginList(
                 rows.map { OriginList.Origin(number: $0.number, name: $0.name, token: $0.token, time: $0.time) }),
             id: id)
-    }
-
-    private func unsupported(_ id: UInt32, _ what: String) {
-        send(ErrorReply(.unsupported, message: "\(what) is not in this draft"), id: id)
     }
 
     func unknownKind(_ kind: Int) -> ErrorReply {
@@ -378,8 +362,12 @@ extension Connection {
 /// A page under way.
 final class PageTask {
     var cursor: PageCursor
-    var records = ByteWriter()
-    init(cursor: PageCursor) { self.cursor = cursor }
+    var body: PageBody
+
+    init(_ cursor: PageCursor, _ body: PageBody) {
+        self.cursor = cursor
+        self.body = body
+    }
 }
 
 extension StoredRecordHeader {

@@ -16,13 +16,13 @@ enum SliceStep {
 }
 
 extension Connection {
-    private static let sliceNanoseconds: UInt64 = 2_000_000
-
     /// Does the work of a request, step by step, until `step` says that it has answered. A step takes a fraction of a
     /// millisecond. It ends early where the request is cancelled or its deadline passes.
     func work(on request: OpenRequest, _ step: @escaping () throws(StoreError) -> SliceStep) {
         guard !isClosed, session.isOpen(request) else { return }
-        let until = Loop.monotonicNanoseconds &+ Connection.sliceNanoseconds
+        guard let until = host.sliceEnd() else {
+            return host.later { [weak self] in self?.work(on: request, step) }
+        }
         do throws(StoreError) {
             while true {
                 switch try step() {
@@ -42,4 +42,20 @@ extension Connection {
             host.finishIfDrained(self)
         }
     }
+}
+
+/// The time of a turn of the loop for work that can wait, all of it together.
+struct TurnBudget {
+    private static let nanoseconds: UInt64 = 2_000_000
+    private var end: UInt64 = 0
+
+    /// Until when work may go on, by the monotonic clock; nil when the turn's time is used up. The turn's first piece of
+    /// work starts the clock.
+    mutating func sliceEnd() -> UInt64? {
+        let now = Loop.monotonicNanoseconds
+        if end == 0 { end = now &+ TurnBudget.nanoseconds }
+        return now < end ? end : nil
+    }
+
+    mutating func turnEnds() { end = 0 }
 }

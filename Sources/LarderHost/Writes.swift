@@ -80,9 +80,9 @@ extension Connection {
                             .batchTooLarge,
                             message: "the result would be over \(batchResultByteCountMax) bytes; send smaller batches"),
                         id: id)
-                case .failed:
+                case .failed(let commit):
                     hasParsedBatch = false
-                    send(atomicFailure(), id: id)
+                    reply(atomicFailure(), id: id, commit: commit)
                 case .staged(let commit):
                     hasParsedBatch = false
                     answer(id, header, commit: commit)
@@ -196,7 +196,8 @@ extension Connection {
                 position: refusal.position, .unknownField, field: field, reason: "field \(field) is not indexed")
         case .badPlace(let seq):
             return Written.Refusal(
-                position: refusal.position, .badRecord, reason: "the first seq \(seq) is another record's, or none of this log")
+                position: refusal.position, .badRecord,
+                reason: "the first seq \(seq) is another record's, or none of this log")
         case .unsupported(let what):
             return Written.Refusal(position: refusal.position, .unsupported, reason: what)
         case .unknownKind(let kind):

@@ -15,8 +15,7 @@ extension StoreCore {
         op.isDelete = operation.isDelete
         op.isMove = operation.action == .move
         op.isRestore = operation.action == .restore
-        if op.isMove || op.isRestore { op.mode = .replace }
-        op.mode = operation.mode
+        op.mode = op.isMove || op.isRestore ? .replace : operation.mode
         op.isPersonal = operation.isPersonal || operation.action == .restore
         op.known = Int32(clamping: operation.known)
         do throws(FormatError) {
@@ -32,7 +31,9 @@ extension StoreCore {
             batch.refuse(operation.isDelete ? .badKey(error) : .format(error))
             return
         }
-        if operation.ifSeq != nil || !operation.unset.isEmpty || operation.unlessExists != 0 || op.isMove || op.isRestore {
+        if operation.ifSeq != nil || !operation.unset.isEmpty || operation.unlessExists != 0 || op.isMove
+            || op.isRestore
+        {
             guard let rare = rareOptions(operation, op, batch) else { return }
             op.hasRareOptions = true
             batch.rare[batch.ops.count] = rare
@@ -119,9 +120,26 @@ extension StoreCore {
         var fields = present
         fields.insert(1)
         fields.encode(into: &writer)
-        let uuid = UUIDBytes.random()
+        let uuid = madeKey(record, batch)
         for word in [uuid.high, uuid.low] { withUnsafeBytes(of: word.bigEndian) { writer.raw($0) } }
         writer.raw(UnsafeRawBufferPointer(rebasing: record[(1 + Int(record[0]))...]))
         return writer.bytes.withUnsafeBytes { batch.arena.copy($0) }
+    }
+
+    /// A uuid for a record without one. In a numbered batch of an import the same record at the same position gets the
+    /// same one, so that a batch that is sent again after a lost answer doubles nothing (RFC 9562, version 8).
+    private func madeKey(_ record: UnsafeRawBufferPointer, _ batch: WriteBatch) -> UUIDBytes {
+        guard batch.origin != 0, batch.batchNumber != 0 else { return UUIDBytes.random() }
+        var writer = ByteWriter(reserving: record.count + 24)
+        writer.u64(batch.origin)
+        writer.u64(batch.batchNumber)
+        writer.u64(UInt64(batch.ops.count))
+        writer.raw(record)
+        return writer.bytes.withUnsafeBytes { bytes in
+            let high = hasher.hash(kind: 1 << 61, key: bytes)
+            let low = hasher.hash(kind: 1 << 61 | 1, key: bytes)
+            return UUIDBytes(
+                high: high & 0xFFFF_FFFF_FFFF_0FFF | 0x8000, low: low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000)
+        }
     }
 }

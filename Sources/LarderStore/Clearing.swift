@@ -161,6 +161,7 @@ extension StoreCore {
         } else if run.kindIndex == nil {
             index.removeAll()
             table.removeAll()
+            valueIndexes = [:]
             for at in liveCounts.indices { liveCounts[at] = 0 }
             for segment in segments { segment.liveCount = 0 }
         } else {
@@ -174,6 +175,7 @@ extension StoreCore {
                 table.set(removal.ordinal, .hole)
             }
             run.published += slice.count
+            if let kindIndex = run.kindIndex { valueIndexes[kindIndex] = nil }
             generation &+= 1
             if run.published < run.removals.count {
                 clear = run

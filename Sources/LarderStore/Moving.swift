@@ -3,31 +3,52 @@
 import LarderFormat
 
 extension StoreCore {
-    /// The seq of a record, stored or pending, with one of the values that an operation must be alone to have.
-    mutating func recordWithValue(_ rare: RareOptions, _ pointer: UnsafeMutablePointer<BatchOp>) -> UInt64? {
+    /// The seq of a record, stored or pending, with one of the values that an operation must be alone to have. The record
+    /// itself does not count, nor what a move makes of it.
+    mutating func recordWithValue(
+        _ rare: RareOptions, _ pointer: UnsafeMutablePointer<BatchOp>, oldKey: UnsafeRawBufferPointer
+    ) -> UInt64? {
         let kindIndex = pointer.pointee.kindIndex
+        let ownKeys = [pointer.pointee.key, oldKey]
         if let seq = pendingRecord(
-            kindIndex: kindIndex, field: rare.unlessExists, values: rare.values, exceptKey: pointer.pointee.key)
+            kindIndex: kindIndex, field: rare.unlessExists, values: rare.values, exceptKeys: ownKeys)
         {
             return seq
         }
         for other in rare.existing {
-            let isSuperseded = other.key.withUnsafeBytes { key in
-                if isEqual(key, pointer.pointee.key) { return true }
-                let fingerprint = hasher.fingerprint(kind: Int(pointer.pointee.kindNumber), key: key)
-                return stagedOps.find(fingerprint, kindIndex: kindIndex, key: key) != nil
-                    || inFlightOps.find(fingerprint, kindIndex: kindIndex, key: key) != nil
+            let counts = other.key.withUnsafeBytes { key in
+                !ownKeys.contains { isEqual(key, $0) } && !isPending(key, kindIndex)
             }
-            if !isSuperseded { return other.seq }
+            if counts { return other.seq }
         }
         return nil
+    }
+
+    /// Whether a change of this key is staged or being written.
+    func isPending(_ key: UnsafeRawBufferPointer, _ kindIndex: UInt8) -> Bool {
+        let fingerprint = hasher.fingerprint(kind: kinds[kindIndex].kind.number, key: key)
+        return stagedOps.find(fingerprint, kindIndex: kindIndex, key: key) != nil
+            || inFlightOps.find(fingerprint, kindIndex: kindIndex, key: key) != nil
+    }
+
+    /// Whether the records that were found to have values that must be alone still decide: the search for them ended at
+    /// one that nothing changed, and that may be pending by now.
+    func isFoundStill(_ batch: WriteBatch) -> Bool {
+        for (at, rare) in batch.rare {
+            guard rare.isExistingCut, let last = rare.existing.last else { continue }
+            let kindIndex = batch.ops.pointer(at).pointee.kindIndex
+            if last.key.withUnsafeBytes({ isPending($0, kindIndex) }) { return false }
+        }
+        return true
     }
 
     /// A record comes back to its place in the order of saving. Its key is not there.
     mutating func restore(
         _ batch: WriteBatch, _ at: Int, _ pointer: UnsafeMutablePointer<BatchOp>, _ rare: RareOptions, _ origin: UInt64,
-        _ earlier: Int?
+        _ earlier: Int?, _ dependsOnStaged: inout Bool, _ dependsOnInFlight: inout Bool
     ) throws(StoreError) {
+        dependsOnStaged = dependsOnStaged || stagedOps.count > 0
+        dependsOnInFlight = dependsOnInFlight || inFlightOps.count > 0
         guard rare.restoredFirstSeq < nextSeq, isFree(firstSeq: rare.restoredFirstSeq) else {
             batch.refusals.append(Refusal(position: at, reason: .badPlace(rare.restoredFirstSeq)))
             return batch.conclude(pointer, .refused, seq: 0)
@@ -41,7 +62,9 @@ extension StoreCore {
 
     /// No record, stored or pending, has this first seq.
     private mutating func isFree(firstSeq: UInt64) -> Bool {
-        if let isLive = stagedOps.isLive(firstSeq: firstSeq) ?? inFlightOps.isLive(firstSeq: firstSeq) { return !isLive }
+        if let isLive = stagedOps.isLive(firstSeq: firstSeq) ?? inFlightOps.isLive(firstSeq: firstSeq) {
+            return !isLive
+        }
         guard let ordinal = table.ordinal(firstSeq: firstSeq) else { return true }
         return table[ordinal].isHole
     }

@@ -36,7 +36,7 @@ struct PendingOps: ~Copyable {
     /// Changes of kinds with indexed fields, by the fingerprints of their values; made when it is first asked for.
     private var byValue: [UInt64: [Int]] = [:]
     private var byValueCount = 0
-    /// The last change of a record by its first seq, as far as it was asked for.
+    /// The newest change by the first seq of its record; made when it is first asked for.
     private var byFirstSeq: [UInt64: Int] = [:]
     private var byFirstSeqCount = 0
     private var ops: UnsafeMutablePointer<PendingOp>
@@ -62,7 +62,8 @@ struct PendingOps: ~Copyable {
     mutating func removeAll() {
         count = 0
         payloadByteCountMax = 0
-        forgetNotes()
+        forgetValues()
+        forgetFirstSeqs()
         slots.update(repeating: 0, count: 1 << bits)
     }
 
@@ -84,11 +85,10 @@ struct PendingOps: ~Copyable {
         return nil
     }
 
-    private mutating func forgetNotes() {
+    /// Forgets what was noted: it is noted anew when it is asked for.
+    mutating func forgetValues() {
         if byValueCount > 0 { byValue.removeAll() }
         byValueCount = 0
-        if byFirstSeqCount > 0 { byFirstSeq.removeAll() }
-        byFirstSeqCount = 0
     }
 
     /// The next change whose values were not noted yet.
@@ -112,7 +112,8 @@ struct PendingOps: ~Copyable {
         guard kept < count else { return }
         count = 0
         payloadByteCountMax = 0
-        forgetNotes()
+        forgetValues()
+        forgetFirstSeqs()
         slots.update(repeating: 0, count: 1 << bits)
         for at in 0..<kept {
             let op = ops[at]
@@ -120,13 +121,18 @@ struct PendingOps: ~Copyable {
         }
     }
 
-    /// Whether the newest change of the record with this first seq leaves it there; nil: no change has it.
+    /// Whether the newest change of the record with this first seq leaves it there; nil if none changes it.
     mutating func isLive(firstSeq: UInt64) -> Bool? {
         while byFirstSeqCount < count {
             byFirstSeq[ops[byFirstSeqCount].firstSeq] = byFirstSeqCount
             byFirstSeqCount += 1
         }
         return byFirstSeq[firstSeq].map { !ops[$0].isDelete }
+    }
+
+    private mutating func forgetFirstSeqs() {
+        if byFirstSeqCount > 0 { byFirstSeq.removeAll() }
+        byFirstSeqCount = 0
     }
 
     /// Adds a change. `earlier` is what `find` gave for its key.

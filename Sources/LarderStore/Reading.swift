@@ -121,6 +121,18 @@ extension StoreCore {
         return .missing
     }
 
+    /// The record that was first saved with that seq.
+    mutating func get(firstSeq: UInt64) throws(StoreError) -> GetResult {
+        guard let ordinal = table.ordinal(firstSeq: firstSeq) else { return .missing }
+        let place = table[ordinal]
+        guard !place.isHole else { return .missing }
+        let (segment, commit) = try locate(place)
+        switch try entry(segment, commit, place) {
+        case .cold(let read): return .cold(read)
+        case .entry(let view): return .found(stored(view, commit))
+        }
+    }
+
     private func stored(_ view: EntryView, _ commit: CommitPlace) -> StoredRecord {
         StoredRecord(
             kind: view.kind, seq: view.seq, firstSeq: view.firstSeq, savedAt: view.savedAt, changedAt: commit.time,

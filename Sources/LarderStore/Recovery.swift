@@ -272,7 +272,7 @@ extension StoreCore {
                 if from <= through { recoveredGaps.append(from...through) }
             case EntryType.token:
                 let origin = try reader.varint()
-                origins.lastBatch[origin] = try reader.varint()
+                origins.lastBatch[origin] = max(origins.lastBatch[origin] ?? 0, try reader.varint())
             default:
                 break
             }

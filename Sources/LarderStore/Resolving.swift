@@ -58,16 +58,24 @@ extension StoreCore {
         guard let rare = batch.rare[at] else { return .ready }
         if let old = rare.oldKey, let cold = try resolve(batch.oldKeys.pointer(old), batch) { return .cold(cold) }
         guard rare.unlessExists != 0 else { return .ready }
+        noteTouched(batch)
         switch try records(
             kindIndex: batch.ops.pointer(at).pointee.kindIndex, field: rare.unlessExists, values: rare.values,
             limit: .max, batch)
         {
         case .cold(let read): return .cold(read)
         case .building: return .again
-        case .records(let found):
+        case .records(let found, let isCut):
             batch.rare[at]?.existing = found
+            batch.rare[at]?.isExistingCut = isCut
             return .ready
         }
+    }
+
+    private func noteTouched(_ batch: WriteBatch) {
+        guard batch.touched.isEmpty else { return }
+        for at in 0..<batch.ops.count { batch.touched.insert(batch.ops.pointer(at).pointee.fingerprint) }
+        for at in 0..<batch.oldKeys.count { batch.touched.insert(batch.oldKeys.pointer(at).pointee.fingerprint) }
     }
 
     private enum Confirmation {
@@ -87,7 +95,9 @@ extension StoreCore {
             isFetched = true
         } else {
             switch try entry(at: place) {
-            case .cold(let read): return .cold(read)
+            case .cold(let read):
+                batch.awaitedPlace = place
+                return .cold(read)
             case .entry(let found): view = found
             }
         }
@@ -107,30 +117,11 @@ extension StoreCore {
 
     /// Keeps what a cold read brought for as long as the batch needs it, so that resolving always gets on.
     mutating func keep(for batch: WriteBatch) throws(StoreError) {
-        let at = batch.resolvedCount
-        guard at < batch.ops.count else { return }
-        try keep(batch.ops.pointer(at), for: batch)
-        guard batch.ops.pointer(at).pointee.hasRareOptions, let rare = batch.rare[at] else { return }
-        if let old = rare.oldKey { try keep(batch.oldKeys.pointer(old), for: batch) }
-        guard rare.unlessExists != 0, let values = values(batch.ops.pointer(at).pointee.kindIndex), values.isReady else {
+        let place = batch.awaitedPlace
+        batch.awaitedPlace = .hole
+        guard !place.isHole, batch.fetched[place.raw] == nil, case .entry(let view) = try entry(at: place) else {
             return
         }
-        for value in rare.values {
-            for ordinal in values.candidates(value.fingerprint) where Int(ordinal) < table.count {
-                try keep(table[ordinal], for: batch)
-            }
-        }
-    }
-
-    private mutating func keep(_ op: UnsafeMutablePointer<BatchOp>, for batch: WriteBatch) throws(StoreError) {
-        var probe = 0
-        while let ordinal = index.next(op.pointee.fingerprint, &probe) {
-            if table[ordinal].kindIndex == op.pointee.kindIndex { try keep(table[ordinal], for: batch) }
-        }
-    }
-
-    private mutating func keep(_ place: Place, for batch: WriteBatch) throws(StoreError) {
-        guard !place.isHole, batch.fetched[place.raw] == nil, case .entry(let view) = try entry(at: place) else { return }
         batch.fetched[place.raw] = (view, batch.arena.copy(view.payload))
     }
 }

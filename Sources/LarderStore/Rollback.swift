@@ -38,10 +38,11 @@ extension StoreCore {
         position = mark.position
         origins.truncate(to: mark.originCount)
         if writeHandle != mark.writeHandle {
-            // A further segment was begun; its file stays, empty, until the log gets there again.
+            // Further segments were begun; their files stay, empty, until the log gets there again.
             if let handle = writeHandle { files.close(handle) }
-            writeHandle = mark.writeHandle
+            for handle in retiredHandles[mark.retiredCount...] where handle != mark.writeHandle { files.close(handle) }
             retiredHandles.removeLast(retiredHandles.count - mark.retiredCount)
+            writeHandle = mark.writeHandle
         }
     }
 }

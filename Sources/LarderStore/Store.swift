@@ -135,6 +135,9 @@ extension Store {
         try core.get(kind: kind, key: key)
     }
 
+    /// The record that was first saved with that seq.
+    public func get(firstSeq: UInt64) throws(StoreError) -> GetResult { try core.get(firstSeq: firstSeq) }
+
     /// Goes on with a page; `show` is called once for each record, in saved order.
     public func page(_ cursor: inout PageCursor, _ show: (StoredRecord) -> Void) throws(StoreError) -> PageStep {
         try core.page(&cursor, show)

@@ -120,8 +120,6 @@ struct StoreCore: ~Copyable {
     var clear: ClearRun?
     /// By the kind's index; only of kinds that were asked for by value.
     var valueIndexes: [UInt8: ValueIndex] = [:]
-    /// Kinds whose declaration is staged or being written.
-    var pendingKinds: [Kind] = []
     var merger = RecordMerger()
 
     var report = RecoveryReport()
@@ -153,6 +151,11 @@ struct StoreCore: ~Copyable {
 
     mutating func declare(_ kind: Kind) {
         guard kinds.declare(kind) else { return }
+        if let index = kinds.index(kind.number), valueIndexes[index] != nil {
+            // A field may be indexed now that was not.
+            valueIndexes[index] = nil
+        }
+        stagedOps.forgetValues()
         while liveCounts.count < kinds.schemas.count { liveCounts.append(0) }
     }
 
@@ -167,10 +170,8 @@ struct StoreCore: ~Copyable {
             entries.append((EntryType.recovered, writer.bytes))
             recoveredGaps.append(report.gapFrom...report.gapThrough)
         }
-        for kind in options.kinds {
-            if let index = kinds.index(kind.number), kinds[index].kind.version >= kind.version { continue }
-            entries.append((EntryType.kind, kind.encoded))
-        }
+        let lacking = options.kinds.compactMap { additions($0) }
+        for kind in lacking { entries.append((EntryType.kind, kind.encoded)) }
         guard !entries.isEmpty else { return }
         let byteCount = entries.reduce(0) { $0 + $1.1.count + EntryWriter.headByteCountMax }
         _ = try makeRoom(byteCount, isRun: false, now: now)
@@ -179,7 +180,14 @@ struct StoreCore: ~Copyable {
         let failure = job.run()
         finish(failure)
         if let failure { throw .system(failure) }
-        for kind in options.kinds { declare(kind) }
+        for kind in lacking { declare(kind) }
+    }
+
+    /// The declaration that the library lacks of a kind that comes with Larder: all of it, or what a later version adds
+    /// to what is there and what the owner added; nil where it has everything.
+    private func additions(_ kind: Kind) -> Kind? {
+        guard let index = kinds.index(kind.number) else { return kind }
+        return kinds[index].kind.grown(toHold: kind)
     }
 
     /// What was read may not have been durable yet; from here on it is.

@@ -8,8 +8,9 @@ import LarderFormat
 /// of KeyIndex. A hit is a candidate: the record tells. One thread.
 final class ValueIndex {
     private var index = KeyIndex(growth: .close)
-    /// Ordinals of fingerprints that very many records share, so that no probe is long.
+    /// Ordinals, ascending, of fingerprints that very many records share, so that no probe is long.
     private var crowded: [UInt32: [UInt32]] = [:]
+    private var crowdedCount = 0
     private(set) var staleCount = 0
     /// First seq of the last record that the walk has seen; nil: it is done.
     var walkedThrough: UInt64? = 0
@@ -17,30 +18,56 @@ final class ValueIndex {
     private static let crowd = 32
 
     var isReady: Bool { walkedThrough == nil }
-    var count: Int { index.count + crowded.values.reduce(0) { $0 + $1.count } }
-    /// So much of it points at values that are gone that it is better made anew.
-    var isWornOut: Bool { staleCount > 1_000 && staleCount > count / 4 }
+    var count: Int { index.count + crowdedCount }
+    /// So much of it points at values that are gone that it is better made anew. Never while it is made: it would not
+    /// come to an end.
+    var isWornOut: Bool { isReady && staleCount > 1_000 && staleCount > count / 4 }
 
+    /// Ordinals, ascending, that may have a value.
     func candidates(_ fingerprint: UInt32) -> [UInt32] {
         if let ordinals = crowded[fingerprint] { return ordinals }
         var found: [UInt32] = []
         var probe = 0
         while let ordinal = index.next(fingerprint, &probe) { found.append(ordinal) }
+        found.sort()
         return found
     }
 
-    func insert(_ fingerprint: UInt32, ordinal: UInt32) {
-        if crowded[fingerprint] != nil {
-            if crowded[fingerprint]?.last != ordinal, crowded[fingerprint]?.contains(ordinal) != true {
-                crowded[fingerprint]?.append(ordinal)
-            }
-            return
+    /// False when it was there.
+    @discardableResult
+    func insert(_ fingerprint: UInt32, ordinal: UInt32) -> Bool {
+        if !crowded.isEmpty, crowded[fingerprint] != nil { return insertCrowded(fingerprint, ordinal) }
+        var probe = 0
+        var sharing = 0
+        while let other = index.next(fingerprint, &probe) {
+            if other == ordinal { return false }
+            sharing += 1
+        }
+        if sharing < ValueIndex.crowd {
+            index.insert(fingerprint, ordinal: ordinal)
+            return true
         }
         let there = candidates(fingerprint)
-        if there.contains(ordinal) { return }
-        guard there.count >= ValueIndex.crowd else { return index.insert(fingerprint, ordinal: ordinal) }
         for other in there { index.remove(fingerprint, ordinal: other) }
-        crowded[fingerprint] = there + [ordinal]
+        crowded[fingerprint] = there
+        crowdedCount += there.count
+        return insertCrowded(fingerprint, ordinal)
+    }
+
+    private func insertCrowded(_ fingerprint: UInt32, _ ordinal: UInt32) -> Bool {
+        guard let count = crowded[fingerprint]?.count else { return false }
+        // Nearly always it comes last.
+        var low = crowded[fingerprint]?.last.map { $0 < ordinal } == true ? count : 0
+        var high = count
+        while low < high {
+            let middle = (low + high) / 2
+            guard let other = crowded[fingerprint]?[middle] else { return false }
+            if other == ordinal { return false }
+            if other < ordinal { low = middle + 1 } else { high = middle }
+        }
+        crowded[fingerprint]?.insert(ordinal, at: low)
+        crowdedCount += 1
+        return true
     }
 
     func superseded() { staleCount += 1 }
@@ -60,8 +87,8 @@ public enum KeysWithValue: Sendable {
 extension StoreCore {
     /// What asking for a value came to.
     enum ValueAnswer {
-        /// (seq, key) of every record with the value.
-        case records([(seq: UInt64, key: [UInt8])])
+        /// (seq, key) of the records with the value; whether there may be more.
+        case records([(seq: UInt64, key: [UInt8])], isCut: Bool)
         case cold(ColdRead)
         /// The index is being made.
         case building
@@ -127,26 +154,34 @@ extension StoreCore {
         return nil
     }
 
+    /// Returns whether the record has a value that it was not known to have.
+    @discardableResult
     private func insertValues(
-        _ record: UnsafeRawBufferPointer, ordinal: UInt32, _ schema: RecordSchema, _ kindIndex: UInt8, _ values: ValueIndex
-    ) {
+        _ record: UnsafeRawBufferPointer, ordinal: UInt32, _ schema: RecordSchema, _ kindIndex: UInt8,
+        _ values: ValueIndex
+    ) -> Bool {
+        var hasNew = false
         var fields = schema.indexed
         while let field = fields.popFirst() {
             for value in foldedValues(field, of: record, schema) {
-                values.insert(valueFingerprint(kindIndex, field, value), ordinal: ordinal)
+                let isNew = values.insert(valueFingerprint(kindIndex, field, value), ordinal: ordinal)
+                hasNew = hasNew || isNew
             }
         }
+        return hasNew
     }
 
     /// Keeps a kind's index up with a change that is published.
     mutating func publishValues(_ op: PendingOp) {
         guard !valueIndexes.isEmpty, let values = valueIndexes[op.kindIndex] else { return }
-        if op.isDelete || op.firstSeq != op.seq { values.superseded() }
-        guard !op.isDelete, let ordinal = table.ordinal(firstSeq: op.firstSeq) else { return }
-        insertValues(op.payload, ordinal: ordinal, kinds[op.kindIndex], op.kindIndex, values)
+        if op.isDelete { return values.superseded() }
+        guard let ordinal = table.ordinal(firstSeq: op.firstSeq) else { return }
+        let hasNew = insertValues(op.payload, ordinal: ordinal, kinds[op.kindIndex], op.kindIndex, values)
+        if hasNew && op.firstSeq != op.seq { values.superseded() }
     }
 
-    /// The records of a kind that have one of the values in a field, as far as they are durable.
+    /// The durable records of a kind that have one of the values in a field, at most `limit`; for a batch, no more than
+    /// up to one that neither it nor a pending change is about.
     mutating func records(
         kindIndex: UInt8, field: Int, values wanted: [(bytes: [UInt8], fingerprint: UInt32)], limit: Int,
         _ batch: WriteBatch?
@@ -156,16 +191,18 @@ extension StoreCore {
         let schema = kinds[kindIndex]
         var found: [(seq: UInt64, key: [UInt8])] = []
         for value in wanted {
-            for ordinal in values.candidates(value.fingerprint).sorted() where Int(ordinal) < table.count {
+            for ordinal in values.candidates(value.fingerprint) where Int(ordinal) < table.count {
                 let place = table[ordinal]
-                guard !place.isHole, place.kindIndex == kindIndex, found.count < limit else { continue }
+                guard !place.isHole, place.kindIndex == kindIndex else { continue }
                 let record: UnsafeRawBufferPointer
                 let seq: UInt64
                 if let fetched = batch?.fetched[place.raw] {
                     (record, seq) = (fetched.record, fetched.entry.seq)
                 } else {
                     switch try entry(at: place) {
-                    case .cold(let read): return .cold(read)
+                    case .cold(let read):
+                        batch?.awaitedPlace = place
+                        return .cold(read)
                     case .entry(let view): (record, seq) = (view.payload, view.seq)
                     }
                 }
@@ -173,9 +210,17 @@ extension StoreCore {
                     let range = try? schema.keyRange(ofChecked: record), !found.contains(where: { $0.seq == seq })
                 else { continue }
                 found.append((seq, Array(record[range])))
+                let isEnough = batch.map { isUntouched(record[range], kindIndex, $0) } ?? (found.count >= limit)
+                if isEnough { return .records(found, isCut: true) }
             }
         }
-        return .records(found)
+        return .records(found, isCut: false)
+    }
+
+    private func isUntouched(_ key: Slice<UnsafeRawBufferPointer>, _ kindIndex: UInt8, _ batch: WriteBatch) -> Bool {
+        let key = UnsafeRawBufferPointer(rebasing: key)
+        return !batch.touched.contains(hasher.fingerprint(kind: kinds[kindIndex].kind.number, key: key))
+            && !isPending(key, kindIndex)
     }
 
     mutating func keys(
@@ -188,7 +233,7 @@ extension StoreCore {
         switch try records(kindIndex: kindIndex, field: field, values: wanted, limit: limit + 1, nil) {
         case .cold(let read): return .cold(read)
         case .building: return .building
-        case .records(let found):
+        case .records(let found, _):
             return .keys(found.prefix(limit).map(\.key), isEnd: found.count <= limit)
         }
     }
@@ -214,30 +259,34 @@ extension StoreCore {
 
     /// The seq of a pending record, of the newest change of its key, that has one of the values; nil if none has.
     mutating func pendingRecord(
-        kindIndex: UInt8, field: Int, values: [(bytes: [UInt8], fingerprint: UInt32)], exceptKey: UnsafeRawBufferPointer
+        kindIndex: UInt8, field: Int, values: [(bytes: [UInt8], fingerprint: UInt32)],
+        exceptKeys: [UnsafeRawBufferPointer]
     ) -> UInt64? {
         while let at = stagedOps.nextUnnoted { stagedOps.note(indexedFingerprints(stagedOps[at])) }
         while let at = inFlightOps.nextUnnoted { inFlightOps.note(indexedFingerprints(inFlightOps[at])) }
         let schema = kinds[kindIndex]
         for value in values {
             let staged = stagedOps.withValue(value.fingerprint, kindIndex)
-            if let seq = pendingRecord(staged, value, field, schema, exceptKey, inStaged: true) { return seq }
+            if let seq = pendingRecord(staged, value, field, schema, exceptKeys, inStaged: true) { return seq }
             let flying = inFlightOps.withValue(value.fingerprint, kindIndex)
-            if let seq = pendingRecord(flying, value, field, schema, exceptKey, inStaged: false) { return seq }
+            if let seq = pendingRecord(flying, value, field, schema, exceptKeys, inStaged: false) { return seq }
         }
         return nil
     }
 
     private func pendingRecord(
         _ candidates: [Int], _ value: (bytes: [UInt8], fingerprint: UInt32), _ field: Int, _ schema: RecordSchema,
-        _ exceptKey: UnsafeRawBufferPointer, inStaged: Bool
+        _ exceptKeys: [UnsafeRawBufferPointer], inStaged: Bool
     ) -> UInt64? {
         for at in candidates {
             let op = inStaged ? stagedOps[at] : inFlightOps[at]
-            guard !isEqual(op.key, exceptKey) else { continue }
+            guard !exceptKeys.contains(where: { isEqual(op.key, $0) }) else { continue }
             // Only the newest change of a key counts.
             let newest = stagedOps.find(op.fingerprint, kindIndex: op.kindIndex, key: op.key)
-            guard inStaged ? newest == at : newest == nil && inFlightOps.find(op.fingerprint, kindIndex: op.kindIndex, key: op.key) == at
+            guard
+                inStaged
+                    ? newest == at
+                    : newest == nil && inFlightOps.find(op.fingerprint, kindIndex: op.kindIndex, key: op.key) == at
             else { continue }
             if foldedValues(field, of: op.payload, schema).contains(value.bytes) { return op.seq }
         }

@@ -174,6 +174,8 @@ struct RareOptions {
     var unlessExists = 0
     var values: [(bytes: [UInt8], fingerprint: UInt32)] = []
     var existing: [(seq: UInt64, key: [UInt8])] = []
+    /// The search for them ended at the last, which no pending change and no operation of the batch was about.
+    var isExistingCut = false
     /// Of a move: where in `oldKeys` its old key is, which is resolved like an operation of its own.
     var oldKey: Int?
     var restoredFirstSeq: UInt64 = 0
@@ -268,6 +270,13 @@ public final class WriteBatch {
     var resolvedGeneration: UInt64 = 0
     /// No less than the bytes that staging can need.
     var stagedByteCountMax = 0
+    /// Where the entry lies that a cold read was asked for.
+    var awaitedPlace = Place.hole
+    /// Fingerprints of the keys that the batch is about; made when it is first asked for.
+    var touched: Set<UInt32> = []
+    /// What the decisions depend on; the batch's own changes are among what is staged.
+    var dependsOnStaged = false
+    var dependsOnInFlight = false
     /// Bytes of the largest payload.
     var payloadByteCountMax = 0
 
@@ -295,11 +304,14 @@ public final class WriteBatch {
     /// - Parameters:
     ///   - origin: the number of an import's origin, or 0: the program's own, by its name.
     ///   - batchNumber: the sender's number of this batch in its import, or 0.
-    public func begin(origin: UInt64, programName: String, batchNumber: UInt64 = 0, isDryRun: Bool = false, isAtomic: Bool = false) {
+    public func begin(
+        origin: UInt64, programName: String, batchNumber: UInt64 = 0, isDryRun: Bool = false, isAtomic: Bool = false
+    ) {
         ops.removeAll()
         oldKeys.removeAll()
         if !rare.isEmpty { rare.removeAll() }
         if !fetched.isEmpty { fetched.removeAll(keepingCapacity: true) }
+        if !touched.isEmpty { touched.removeAll() }
         arena.removeAll()
         resolvedCount = 0
         stagedByteCountMax = 0

@@ -23,8 +23,9 @@ public enum Staged: Equatable, Sendable {
     case tooLarge
     /// A clear is running; wait for its end.
     case clearing
-    /// An atomic batch that may not be; `WriteBatch.firstFailure` says why. Nothing was staged.
-    case failed
+    /// An atomic batch that may not be; `WriteBatch.firstFailure` says why. Nothing was staged. The answer may go when
+    /// this commit is durable; 0: at once.
+    case failed(commit: UInt64)
 }
 
 /// The most that one batch may add to the log.
@@ -35,24 +36,37 @@ extension StoreCore {
         if let failure { throw .readOnly(reason: failure) }
         if clear != nil { return .clearing }
         guard batch.resolvedGeneration == generation, batch.resolvedCount == batch.ops.count else { return .stale }
+        guard batch.rare.isEmpty || isFoundStill(batch) else {
+            batch.resolvedGeneration = 0
+            return .stale
+        }
         let byteCountMax = stagedByteCountMax(batch)
         guard byteCountMax <= batchResultByteCountMax else { return .tooLarge }
         let isRun = byteCountMax > Self.payloadByteCountMax
         guard case .ready = try makeRoom(byteCountMax, isRun: isRun, now: now) else { return .full }
-        let firstSeq = nextSeq
-        let mark = batch.isDryRun || batch.isAtomic ? mark() : nil
+        let mark = mark()
         do throws(StoreError) {
-            let decided = try decide(batch, isRun: isRun, firstSeq: firstSeq)
+            let decided = try decide(batch, isRun: isRun, firstSeq: mark.nextSeq)
             let isFailed = batch.isAtomic && batch.firstFailure != nil
-            guard let mark, isFailed || batch.isDryRun else { return decided }
+            guard isFailed || batch.isDryRun else { return decided }
             rollBack(to: mark)
-            batch.lastSeq = publishedSeq
-            return isFailed ? .failed : .staged(commit: 0)
+            let commit = commitDependedOn(batch)
+            batch.lastSeq = commit == 0 ? publishedSeq : nextSeq - 1
+            return isFailed ? .failed(commit: commit) : .staged(commit: commit)
         } catch {
-            // Half a batch must not become durable, and an entry that was staged cannot be taken back.
-            if nextSeq != firstSeq { failWriting(error) }
+            // Half a batch must not become durable.
+            let isHalfStaged = nextSeq != mark.nextSeq
+            rollBack(to: mark)
+            if case .system = error, isHalfStaged { failWriting(error) }
             throw error
         }
+    }
+
+    /// The pending commit that an answer waits for whose batch staged nothing; 0: none.
+    private func commitDependedOn(_ batch: WriteBatch) -> UInt64 {
+        // The batch's own changes are no longer among the staged.
+        if batch.dependsOnStaged && stagedOps.count > 0 { return staged.number }
+        return batch.dependsOnStaged || batch.dependsOnInFlight ? inFlight?.number ?? 0 : 0
     }
 
     /// No less than the bytes that a batch can add to the log.
@@ -62,29 +76,37 @@ extension StoreCore {
     /// cannot matter and by key where it can.
     private func stagedByteCountMax(_ batch: WriteBatch) -> Int {
         let largest = max(batch.payloadByteCountMax, stagedOps.payloadByteCountMax, inFlightOps.payloadByteCountMax)
-        let rough = batch.stagedByteCountMax &+ batch.ops.count &* largest
+        // A move writes two entries, and what it moves may be pending.
+        let rough = batch.stagedByteCountMax &+ (batch.ops.count &+ batch.oldKeys.count) &* largest
         if rough <= Self.roughByteCountMax { return rough }
         var byteCounts: [UInt32: Int] = [:]
         var total = 4096
         for at in 0..<batch.ops.count {
             let op = batch.ops.pointer(at)
             guard !op.pointee.isRefused else { continue }
-            let fingerprint = op.pointee.fingerprint
-            var known = byteCounts[fingerprint]
-            if known == nil {
-                let kindIndex = op.pointee.kindIndex
-                if let staged = stagedOps.find(fingerprint, kindIndex: kindIndex, key: op.pointee.key) {
-                    known = stagedOps[staged].payload.count
-                } else if let flying = inFlightOps.find(fingerprint, kindIndex: kindIndex, key: op.pointee.key) {
-                    known = inFlightOps[flying].payload.count
-                }
+            var known = byteCountKnown(op, byteCounts) ?? op.pointee.stored.count
+            if op.pointee.hasRareOptions, let old = batch.rare[at]?.oldKey.map({ batch.oldKeys.pointer($0) }) {
+                known = max(known, byteCountKnown(old, byteCounts) ?? old.pointee.stored.count)
+                total &+= old.pointee.payload.count &+ EntryWriter.headByteCountMax
             }
             // Two keys of one fingerprint are counted as one, which is never too little.
-            let byteCount = min((known ?? op.pointee.stored.count) &+ op.pointee.payload.count, recordByteCountMax)
-            byteCounts[fingerprint] = max(byteCount, known ?? 0)
+            let byteCount = min(known &+ op.pointee.payload.count, recordByteCountMax)
+            byteCounts[op.pointee.fingerprint] = max(byteCount, byteCounts[op.pointee.fingerprint] ?? 0)
             total &+= byteCount &+ EntryWriter.headByteCountMax
         }
         return total
+    }
+
+    /// Bytes of what an earlier operation of the batch, or a pending one, may have made of a key.
+    private func byteCountKnown(_ op: UnsafeMutablePointer<BatchOp>, _ byteCounts: [UInt32: Int]) -> Int? {
+        let (fingerprint, kindIndex) = (op.pointee.fingerprint, op.pointee.kindIndex)
+        if let known = byteCounts[fingerprint] { return known }
+        if let staged = stagedOps.find(fingerprint, kindIndex: kindIndex, key: op.pointee.key) {
+            return stagedOps[staged].payload.count
+        }
+        return inFlightOps.find(fingerprint, kindIndex: kindIndex, key: op.pointee.key).map {
+            inFlightOps[$0].payload.count
+        }
     }
 
     /// Up to this a rough count is good enough: it leaves room in a block.
@@ -103,6 +125,7 @@ extension StoreCore {
             if origin == 0 { origin = try declareOrigin(batch) }
             try decide(batch, at, op, origin, &dependsOnStaged, &dependsOnInFlight)
         }
+        (batch.dependsOnStaged, batch.dependsOnInFlight) = (dependsOnStaged, dependsOnInFlight)
         if nextSeq != firstSeq {
             if batch.batchNumber != 0 { try stageToken(batch, origin) }
             batch.lastSeq = nextSeq - 1
@@ -151,7 +174,9 @@ extension StoreCore {
     func lookUp(
         _ pointer: UnsafeMutablePointer<BatchOp>, _ dependsOnStaged: inout Bool, _ dependsOnInFlight: inout Bool
     ) -> (Existing?, earlier: Int?) {
-        let (fingerprint, kindIndex, key) = (pointer.pointee.fingerprint, pointer.pointee.kindIndex, pointer.pointee.key)
+        let (fingerprint, kindIndex, key) = (
+            pointer.pointee.fingerprint, pointer.pointee.kindIndex, pointer.pointee.key
+        )
         if let earlier = stagedOps.find(fingerprint, kindIndex: kindIndex, key: key) {
             dependsOnStaged = true
             return (existing(stagedOps[earlier], pointer), earlier)
@@ -190,14 +215,19 @@ extension StoreCore {
             return batch.conclude(pointer, .deleted, seq: nextSeq - 1)
         }
         if pointer.pointee.hasRareOptions, let rare = batch.rare[at] {
-            if rare.unlessExists != 0, let other = recordWithValue(rare, pointer) {
+            if rare.unlessExists != 0 {
+                // That no record has the value can be due to a pending change as well.
                 dependsOnStaged = dependsOnStaged || stagedOps.count > 0
                 dependsOnInFlight = dependsOnInFlight || inFlightOps.count > 0
-                return batch.conclude(pointer, .alreadySaved, seq: other)
+                let oldKey = rare.oldKey.map { batch.oldKeys.pointer($0).pointee.key } ?? pointer.pointee.key
+                if let other = recordWithValue(rare, pointer, oldKey: oldKey) {
+                    return batch.conclude(pointer, .alreadySaved, seq: other)
+                }
             }
             if pointer.pointee.isRestore {
                 guard existing == nil else { return batch.conclude(pointer, .alreadySaved, seq: existing?.seq ?? 0) }
-                return try restore(batch, at, pointer, rare, origin, earlier)
+                return try restore(
+                    batch, at, pointer, rare, origin, earlier, &dependsOnStaged, &dependsOnInFlight)
             }
             if let old = rare.oldKey {
                 return try move(

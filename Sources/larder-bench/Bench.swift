@@ -58,6 +58,10 @@ final class Bench {
         if wants(.replay) { try measureReplay() }
         if wants(.get) { try measureGet() }
         if wants(.open) { try measureOpen() }
+        if wants(.where) { try measureWhere() }
+        if wants(.pages) { try measurePages() }
+        if wants(.search) { try measureSearch() }
+        if wants(.latency) { try measureLatency() }
         // Last, for it changes the library.
         if wants(.changed) { try measureChanged() }
     }

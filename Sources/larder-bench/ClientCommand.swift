@@ -27,6 +27,11 @@ func runClient(_ arguments: [String]) throws(BenchError) {
         else { throw .usage("client get SOCKET DATASET RECORDS DEPTH SECONDS CPU") }
         if cpu >= 0 { _ = larder_pin(0, cpu) }
         try runGets(socket: socket, dataset: dataset, recordCount: recordCount, depth: depth, seconds: duration)
+    case "scan":
+        guard rest.count == 1, let duration = Double(rest[0]) else {
+            throw .usage("client scan SOCKET DATASET RECORDS SECONDS")
+        }
+        try runScans(socket: socket, seconds: duration)
     default: throw .usage("no client is called \(arguments[0])")
     }
 }

@@ -102,7 +102,7 @@ extension Bench {
     }
 
     /// Has the log in the page cache.
-    private func warm(_ host: HostProcess) throws(BenchError) { _ = try host.client(followArguments(.cursor)) }
+    func warm(_ host: HostProcess) throws(BenchError) { _ = try host.client(followArguments(.cursor)) }
 
     func measureGet() throws(BenchError) {
         let host = try libraryHost()

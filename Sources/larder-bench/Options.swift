@@ -3,7 +3,7 @@
 /// What a run measures, in the order in which it does.
 enum Figure: String, CaseIterable {
     case probe, socket, ceiling, `import`, subscriber, null, memory, size, shuffled, reimport, replay, get, open,
-        changed
+        `where`, pages, search, latency, changed
 
     /// Measured in one round with imports, one after the other, so that they can be compared.
     var isOfImport: Bool {
@@ -28,6 +28,10 @@ enum Figure: String, CaseIterable {
         case .replay: "the whole log, and a snapshot, to one subscriber"
         case .get: "point reads at depth 1 and 16, placed freely, on two CPUs, on one"
         case .open: "from start to the first answered GET, after a close and after kill -9"
+        case .where: "LIST with a condition, against SQLite's scan in process where it is installed"
+        case .pages: "the first page of LIST and page 10,000, in saved order and in that of a field"
+        case .search: "from start to a search's first page, with the log in the page cache and without"
+        case .latency: "gets beside clients that have every record looked at"
         case .changed: "import again with one record in ten changed (merge)"
         }
     }

@@ -25,10 +25,11 @@ extension Bench {
 
     private func title(_ line: ResultLine) -> String {
         var words: [String] = []
-        for name in ["figure", "start", "cache", "after", "cpus"] {
+        for name in ["figure", "start", "cache", "after", "cpus", "condition", "order", "query"] {
             if case .text(let text)? = line[name] { words.append(text) }
         }
         if let depth = line.number("depth") { words.append("depth \(Int(depth))") }
+        if let scans = line.number("scans_at_once") { words.append("\(Int(scans)) scans") }
         if let subscribers = line.number("subscribers") { words.append("\(Int(subscribers)) subscribers") }
         if let bytes = line.number("write_bytes") { words.append("\(Int(bytes) / 1_024) KiB") }
         return words.joined(separator: ", ")
@@ -41,6 +42,13 @@ extension Bench {
             return "\(Bench.short(encoded)) bytes encoded, \(Bench.short(segment)) in segments"
         }
         if case .text? = line["after"], let time = line.number("seconds") { return "\(Bench.short(time * 1_000)) ms" }
+        if case .text("search")? = line["figure"], let time = line.number("seconds") {
+            return "\(Bench.short(time * 1_000)) ms, once open \(Bench.short(line.number("seconds_once_open").map { $0 * 1_000 })) ms"
+        }
+        if let first = line.number("first_page_microseconds") { return "\(Bench.short(first)) us the first" }
+        if line["scans_at_once"] != nil, let p99 = line.number("p99_microseconds") {
+            return "p99 \(Bench.short(p99 / 1_000)) ms"
+        }
         if let rate = line.number("records_per_second") { return "\(Bench.short(rate / 1_000)) k records/s" }
         if let rate = line.number("bytes_per_second") { return "\(Bench.short(rate / 1e6)) MB/s" }
         return ""
@@ -67,6 +75,15 @@ extension Bench {
             guard let used = line.number("rss_anon_bytes"), let limit = line.number("limit_bytes") else { return nil }
             return Aim(text: "at most \(Bench.short(limit / 1_048_576)) MiB", isMet: used <= limit)
         case "size": return sizeAim(line)
+        case "list_where":
+            let ratio = line.number("ratio_to_sqlite")
+            return Aim(text: "\(Bench.short(ratio)) of SQLite; 0.5", isMet: ratio.map { $0 >= 0.5 })
+        case "page":
+            let ratio = line.number("ratio_of_page_10000")
+            return Aim(text: "page 10,000 \(Bench.short(ratio)) of it; 1.2", isMet: ratio.map { $0 <= 1.2 })
+        case "search": return Aim(text: "1 s from a cold start", isMet: line.number("seconds").map { $0 <= 1 })
+        case "get_beside_scans":
+            return Aim(text: "p99 under 5 ms", isMet: line.number("p99_microseconds").map { $0 < 5_000 })
         default: return nil
         }
     }

@@ -46,6 +46,7 @@ enum Commands {
         ServeCommand.self, StatusCommand.self, KindsCommand.self, ImportCommand.self, ListCommand.self,
         GetCommand.self, ShowCommand.self, CountCommand.self, SaveCommand.self, EditCommand.self, TagCommand.self,
         RateCommand.self, WatchedCommand.self, NoteCommand.self, DeleteCommand.self, ClearCommand.self,
+        LogCommand.self, UndeleteCommand.self, UndoCommand.self, DuplicatesCommand.self, JoinCommand.self,
         DumpCommand.self, LoadCommand.self, EventsCommand.self, PluginCommand.self, DemoCommand.self, HelpCommand.self,
     ]
 

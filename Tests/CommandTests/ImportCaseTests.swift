@@ -128,4 +128,56 @@ struct ImportCaseTests {
                 "3 missing-title", "4 missing-title", "5 missing-title", "6 bad-title", "7 missing-title",
             ])
     }
+
+    private func books(_ name: String, in library: TestLibrary, _ more: String...) throws -> [Int64?] {
+        let outcome = try library.run(["import", "--json", "--kind", "book"] + more + [TestLibrary.file(name)])
+        let done = try outcome.objects.last?["done"]
+        return ["created", "updated", "unchanged", "duplicate", "refused"].map { done?[$0]?.int64 }
+    }
+
+    @Test("022: books without an ISBN are told apart by their ids")
+    func noISBN() throws {
+        let library = try TestLibrary()
+        let counts = try books("022-goodreads-no-isbn.jsonl", in: library, "--set", "source=goodreads")
+        #expect(counts == [3, 0, 0, 0, 0])
+        #expect(try library.records("book").map { $0["record"]?["id"]?.int64 } == [9_201, 9_202, 9_203])
+        #expect(try library.records("book").allSatisfy { $0["record"]?["isbn"] == nil })
+    }
+
+    @Test("027: an ISBN is one book however it is written; a wrong one is another")
+    func isbn() throws {
+        let library = try TestLibrary()
+        #expect(try books("027-isbn-in-many-forms.jsonl", in: library) == [3, 0, 0, 3, 0])
+        let records = try library.records("book").map { $0["record"] }
+        try #require(records.count == 3)
+        #expect(records.map { $0?["isbn"]?.string } == ["9781987654035", "0123456780", "01X3456789"])
+        #expect(records.map { $0?["source"]?.string } == ["isbn", "isbn-unchecked", "isbn-unchecked"])
+        #expect(records[0]?["id"]?.int64 == 9_781_987_654_035)
+    }
+
+    @Test("028: the same file twice changes nothing; a changed one changes what changed")
+    func again() throws {
+        let library = try TestLibrary()
+        var counts: [[Int64?]] = []
+        var events: [Int] = []
+        for name in ["028-first.jsonl", "028-first.jsonl", "028-second.jsonl"] {
+            counts.append(try books(name, in: library, "--set", "source=goodreads", "--personal"))
+            let lines = try library.run("events", "--json").objects as [JSONValue]
+            events.append(lines.filter { $0["event"]?.string == "downloaded" }.count)
+        }
+        #expect(counts == [[3, 0, 0, 0, 0], [0, 0, 3, 0, 0], [1, 1, 2, 0, 0]])
+        #expect(events == [3, 3, 5])
+        #expect(try library.records("book").map { $0["record"]?["rating"]?.int64 } == [3, 5, 3, 1])
+    }
+
+    @Test("045: records without an outer id are not the same, and one is deleted alone")
+    func emptyIds() throws {
+        let imported = try imported("045-empty-external-ids.jsonl")
+        #expect(try imported.ids() == [903_101, 903_102, 903_103, 903_104])
+        #expect(try imported.records().allSatisfy { $0?["imdb_id"] == nil })
+        #expect(try imported.library.run("delete", "title:tmdb/movie/903104").code == 0)
+        #expect(try imported.ids() == [903_101, 903_102, 903_103])
+        let events = try imported.library.run("events", "--json").objects
+        #expect(events.filter { $0["event"]?.string == "deleted" }.count == 1)
+    }
 }

@@ -108,7 +108,9 @@ final class TestLibrary {
     }
 
     /// Runs a command to its end.
-    func run(_ words: String..., input: String? = nil) throws -> Outcome {
+    func run(_ words: String..., input: String? = nil) throws -> Outcome { try run(words, input: input) }
+
+    func run(_ words: [String], input: String? = nil) throws -> Outcome {
         var descriptor: Int32?
         if let input { descriptor = open(try write("input", input), O_RDONLY | O_CLOEXEC) }
         defer { if let descriptor { close(descriptor) } }

@@ -122,4 +122,42 @@ import Testing
         try driver.compareAll([])
         #expect(library.bytes("library/log/1.seg") == [1])
     }
+
+    private func kind(_ version: Int, _ more: [Field], label: [Int] = [2]) throws -> Kind {
+        try Kind(
+            number: 1, name: "title", version: version, keyFieldCount: 1,
+            fields: [Field(1, "id", .identifier, .required), Field(2, "title", .text)] + more, labelFields: label)
+    }
+
+    @Test("a library gets what a later version of a shipped kind adds, once, and keeps what its owner added")
+    func laterVersion() throws {
+        let files = SimulatedFiles(seed: 1)
+        func open(_ kind: Kind) throws -> Store {
+            var options = StoreDriver.options()
+            options.kinds = [kind]
+            return try Store(path: "library", options: options, files: files, now: 1)
+        }
+        let own = Field(129, "shelf", .text)
+        let first = try open(try kind(1, []))
+        guard case .staged = try first.define(KindDraft(try kind(2, [own])), now: 2), let job = first.takeCommit() else {
+            Issue.record("the owner's field was not taken")
+            return
+        }
+        first.finish(job.run())
+        first.close()
+
+        let also = Field(34, "also", .list, [.indexed, .personal])
+        let later = try kind(2, [also], label: [2, 34])
+        let second = try open(later)
+        #expect(second.kinds == [try kind(3, [also, own], label: [2, 34])])
+        let seq = second.lastSeq
+        second.close()
+        let third = try open(later)
+        #expect(third.kinds == [try kind(3, [also, own], label: [2, 34])])
+        #expect(third.lastSeq == seq)
+        third.close()
+        // An earlier Larder finds all that it knows.
+        let fourth = try open(try kind(1, []))
+        #expect(fourth.lastSeq == seq)
+    }
 }

@@ -73,7 +73,7 @@ struct SessionTests {
         }
     }
 
-    @Test("a type that is none is unknown_message", arguments: [0, 0x13, 0x18, 0x7F, 0x80, 0x93, 0xFF] as [UInt8])
+    @Test("a type that is none is unknown_message", arguments: [0, 0x18, 0x1A, 0x7F, 0x80, 0x9A, 0xFF] as [UInt8])
     func unknownTypes(_ type: UInt8) {
         let header = FrameHeader(bodyByteCount: 0, type: type, id: 5)
         var open = session(.open)

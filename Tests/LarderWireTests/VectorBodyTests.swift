@@ -52,13 +52,16 @@ struct VectorBodyTests {
                 #expect(header.operationCount == rows.count)
                 for row in rows {
                     let operation = try #require(try operations.next())
-                    #expect(operation.isDelete == (row.int("verb") == 2))
+                    #expect(Int(operation.action.rawValue) == row.int("verb"))
                     #expect(Int(operation.mode?.rawValue ?? 0) == row.int("mode"))
                     #expect(Int(operation.options.rawValue) == row.int("options"))
                     #expect(operation.kind == row.int("kind") && operation.known == row.int("known"))
                     if row["if_seq"] != nil { #expect(operation.ifSeq == row.u64("if_seq")) }
                     if row["unless_exists"] != nil { #expect(operation.unlessExists == row.int("unless_exists")) }
                     #expect(operation.unsetFieldNumbers == row["unset"] as? [Int] ?? [])
+                    #expect(Array(operation.oldKey) == row.hex("old_key"))
+                    #expect(operation.firstSeq == (row["first_seq"] == nil ? 0 : row.u64("first_seq")))
+                    #expect(operation.savedAt == (row["saved_at"] == nil ? 0 : Int64(row.int("saved_at"))))
                     #expect(Array(operation.payload) == row.hex("body"))
                 }
                 #expect(try operations.next() == nil)
@@ -82,15 +85,24 @@ struct VectorBodyTests {
             #expect(list.kind == value.int("kind") && list.isReverse == (value.int("flags") == 1))
             #expect(list.limit == value.int("limit") && list.byteCountMax == value.int("bytes_limit"))
             #expect(list.token == value.hex("token"))
+            #expect(list.condition == value.text("condition") && list.order == value.int("order"))
         }
         try each(Page.self) { page, value in
             #expect(page.isEnd == (value.int("is_end") == 1) && page.token == value.hex("token"))
             #expect(page.records.count == value.objects("records").count)
         }
-        try each(Count.self) { #expect($0.kind == $1.int("kind")) }
+        try each(Count.self) { count, value in
+            #expect(count.kind == value.int("kind") && count.group == value.int("group"))
+            #expect(count.condition == value.text("condition"))
+        }
         try each(Counted.self) { counted, value in
             let rows = value.objects("counts")
             #expect(counted.counts == rows.map { KindCount(kind: $0.int("kind"), count: $0.int("records")) })
+            #expect(
+                counted.groups
+                    == value.objects("groups").map { row in
+                        GroupCount(row.int("present") == 1 ? row.hex("value") : nil, count: row.int("records"))
+                    })
         }
         try each(Clear.self) { #expect($0.kind == $1.int("kind")) }
         try each(Cleared.self) { #expect($0.deleted == $1.int("deleted") && $0.seq == $1.u64("seq")) }

@@ -307,6 +307,7 @@ class Library:
             return self.decode_change(entry, b)
         if entry.type == 16:
             kind = Kind(b)
+            b.finish()
             known = self.kinds.get(kind.number)
             if known is not None and kind.version <= known.version:
                 raise Bad("a later declaration without a higher version")

@@ -6,7 +6,7 @@ import struct
 import unittest
 
 from read_library import parse_entry
-from values import Bytes, Kind, TYPES
+from values import Bad, Bytes, Kind, TYPES
 
 PROTOCOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "Protocol")
 
@@ -20,7 +20,7 @@ SPEC, MESSAGES, ERRORS = text_of("SPEC.md"), json.loads(text_of("messages.json")
 BY_NUMBER = {message["number"]: message for message in MESSAGES["messages"]}
 
 
-def read_value(b, type):
+def read_value(b, type, is_draft=False):
     if type.startswith("list of "):
         return [read_value(b, type[8:]) for _ in range(b.varint())]
     if type.endswith(" until end"):
@@ -35,10 +35,7 @@ def read_value(b, type):
     if type in ("bytes", "entries"):
         return b.take(b.varint() if type == "bytes" else b.fixed("I")[0])
     if type == "kind_declaration":
-        end = b.end                                       # the last of its list in every example
-        kind = Kind(b)
-        b.pos = end
-        return kind
+        return Kind(b, is_draft)
     return read_fields(b, MESSAGES["structs"][type])
 
 
@@ -48,11 +45,32 @@ def read_fields(b, fields):
         when = field.get("when")
         if when and not (out[when["field"]] & when["bit"] if "bit" in when else out[when["field"]] in when["values"]):
             continue
-        value = out[field["name"]] = read_value(b, field["type"])
+        value = out[field["name"]] = read_value(b, field["type"], is_draft=field["name"] == "declaration")
         if "bits" in field and value & ~sum(map(int, field["bits"])) or \
                 "values" in field and str(value) not in field["values"]:
             raise AssertionError(f"{field['name']} is {value}")
     return out
+
+
+def shown(value):
+    """A value as the vectors show it."""
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Kind):
+        return {"kind": value.name, "number": value.number, "version": value.version, "fields": list(value.fields)}
+    if isinstance(value, dict):
+        return {name: shown(item) for name, item in value.items()}
+    return [shown(item) for item in value] if isinstance(value, list) else value
+
+
+def without_kinds(value):
+    """A vector's value with what `shown` leaves out of a declaration."""
+    if isinstance(value, dict) and "fields" in value:
+        return {**{name: value[name] for name in ("kind", "number", "version")},
+                "fields": [field["number"] for field in value["fields"]]}
+    if isinstance(value, dict):
+        return {name: without_kinds(item) for name, item in value.items()}
+    return [without_kinds(item) for item in value] if isinstance(value, list) else value
 
 
 def read_frame(data):
@@ -77,9 +95,11 @@ class TablesTest(unittest.TestCase):
         self.assertEqual([(int(n, 16), name) for n, name, _ in sections],
                          [(m["number"], m["name"]) for m in MESSAGES["messages"]])
         for _, name, body in sections:
-            data = hex_of(body.split("```")[-2])
-            self.assertEqual(read_frame(data)[0], name)
-            self.assertEqual(read_frame(data)[3], len(data))
+            examples = [data for data in map(hex_of, body.split("```")[1::2]) if data]
+            self.assertTrue(examples, name)
+            for data in examples:
+                self.assertEqual(read_frame(data)[0], name)
+                self.assertEqual(read_frame(data)[3], len(data))
 
     def test_the_transcripts_are_frames(self):
         section = SPEC[SPEC.index("## 13."):SPEC.index("## 14.")]
@@ -103,11 +123,31 @@ class TablesTest(unittest.TestCase):
         self.assertEqual(names.count("EVENTS"), 3)
         self.assertEqual(names.count("ERROR"), 3)
 
+    def test_the_table_reads_every_vector(self):
+        vectors = json.loads(text_of("vectors/messages.json"))
+        self.assertEqual({vector["type"] for vector in vectors["valid"]}, set(BY_NUMBER))
+        for vector in vectors["valid"]:
+            with self.subTest(vector["name"]):
+                self.assertEqual(BY_NUMBER[vector["type"]]["name"], vector["message"])
+                b = Bytes(bytes.fromhex(vector["hex"]))
+                fields = read_fields(b, BY_NUMBER[vector["type"]]["fields"])
+                b.finish()
+                self.assertEqual(shown(fields), without_kinds(vector["value"]))
+
+    def test_vectors_that_are_cut_or_too_long_do_not_read(self):
+        for vector in json.loads(text_of("vectors/messages.json"))["invalid"]:
+            if not re.search("cut|trailing|lies|longer than the body|without condition", vector["name"]):
+                continue
+            with self.subTest(vector["name"]), self.assertRaises((Bad, struct.error, AssertionError)):
+                b = Bytes(bytes.fromhex(vector["hex"]))
+                read_fields(b, BY_NUMBER[vector["type"]]["fields"])
+                b.finish()
+
     def test_numbers_and_names_are_used_once(self):
         numbers = [m["number"] for m in MESSAGES["messages"]] + [m["number"] for m in MESSAGES["reserved"]]
         self.assertEqual(len(numbers), len(set(numbers)))
-        self.assertEqual([e["number"] for e in ERRORS["errors"]], list(range(1, 46)))
-        self.assertEqual(len({e["name"] for e in ERRORS["errors"]}), 45)
+        self.assertEqual([e["number"] for e in ERRORS["errors"]], list(range(1, 47)))
+        self.assertEqual(len({e["name"] for e in ERRORS["errors"]}), 46)
 
     def test_the_errors_of_the_text_are_those_of_the_table(self):
         rows = re.findall(r"^\| (\d+) \| (\w+) \| (yes|no) \| (yes|no|after a restart) \|", SPEC, re.M)

@@ -230,15 +230,16 @@ def check_name(name):
 
 
 class Kind:
-    """A kind declaration."""
+    """A kind declaration. A draft, that of DEFINE, may leave number and version to the library: 0."""
 
-    def __init__(self, b):
+    def __init__(self, b, is_draft=False):
         self.number, self.name, self.version, self.key_count = b.varint(), b.text(), b.varint(), b.varint()
         check_name(self.name)
         fields = [Field(b) for _ in range(b.varint())]
         self.fields = {field.number: field for field in fields}
         numbers = [field.number for field in fields]
-        if numbers != sorted(set(numbers)) or not self.number or not self.version or not self.key_count:
+        is_unnumbered = not is_draft and not (self.number and self.version)
+        if numbers != sorted(set(numbers)) or is_unnumbered or not self.key_count:
             raise Bad("a kind declaration out of order")
         for n in range(1, self.key_count + 1):
             field = self.fields.get(n)
@@ -246,7 +247,6 @@ class Kind:
                 raise Bad(f"field {n} cannot be part of a key")
         if any(b.varint() not in self.fields for _ in range(b.varint())):
             raise Bad("a label field that is not declared")
-        b.finish()
 
     def key_value(self, b, n):
         value = self.fields[n].value(b)

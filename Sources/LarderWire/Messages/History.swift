@@ -74,6 +74,18 @@ public struct EntryRun: Hashable, Sendable {
         self.entry = entry
     }
 
+    /// The entry's own; nil where its bytes are none of an entry.
+    public var seq: UInt64? {
+        entry.withUnsafeBytes { bytes in
+            var reader = ByteReader(bytes)
+            guard (try? reader.varint()) != nil, (try? reader.u8()) != nil, let difference = try? reader.varint() else {
+                return nil
+            }
+            let (seq, isOver) = firstSeq.addingReportingOverflow(difference)
+            return isOver ? nil : seq
+        }
+    }
+
     public func encode(into writer: inout ByteWriter) {
         RunHeader(firstSeq: firstSeq, time: time, entriesByteCount: entry.count).encode(into: &writer)
         writer.raw(entry)

@@ -1,15 +1,17 @@
 // `larder delete`.
 
-import LarderFormat
-import LarderWire
-
 enum DeleteCommand: Command {
     static let name = "delete"
     static let purpose = "delete records by their keys"
-    static let synopsis = ["delete KEY…", "delete KIND VALUE…"]
+    static let synopsis = ["delete KEY… [--yes | --dry-run]", "delete KIND VALUE…"]
+    static let options = [
+        OptionSpec("yes", short: "y", "do not ask, whatever the number of keys"), PersonalEdit.dryRun,
+    ]
     static let details = """
         Says of each key whether it was deleted or not found; exits with 1 where one was not. When the command returns
-        the deletes are durable.
+        the deletes are durable. On a terminal it asks before it deletes more than \(askingCount) records.
+        A key whose record was joined with another deletes that one, and says so.
+        The log keeps what was deleted: larder undelete KEY brings it back.
         """
     static let examples = [
         (line: "larder delete title:tmdb/movie/603", does: "deletes one film"),
@@ -18,47 +20,30 @@ enum DeleteCommand: Command {
 
     /// Keys of one batch.
     private static let batchCount = 1_000
+    /// More than these are not deleted by a slip of the hand.
+    private static let askingCount = 10
 
     static func run(_ context: Context) throws -> Int32 {
         try KeyArguments.expectSome(context.options.arguments, command: name)
         let session = try context.session()
         let keys = try KeyArguments.read(context.options.arguments, try session.kinds(), command: name)
+        let isDryRun = context.options.has("dry-run")
+        if keys.count > askingCount, !isDryRun, Confirmation.mayAsk() {
+            try Confirmation.expect("This deletes \(Formats.count(keys.count)) records.", name, context)
+        }
+        let writes = RecordWrites(session: session, isDryRun: isDryRun)
         var isComplete = true
         for start in stride(from: 0, to: keys.count, by: batchCount) {
-            let batch = keys[start..<min(start + batchCount, keys.count)]
-            var builder = WriteBuilder(targetByteCount: session.client.limits.batchByteCountMax)
-            for key in batch {
-                guard key.bytes.withUnsafeBytes({ builder.delete($0, kind: key.kind.number) }) == .appended else {
-                    throw Failure("deleting \(key.text)", "the keys are too long for one batch", "name fewer at a time")
+            let batch = keys[start..<min(start + batchCount, keys.count)].map { RecordWrite($0, .delete) }
+            for var outcome in try writes.perform(batch, "deleting") {
+                if outcome.outcome == .notFound, let (other, found) = try session.joined(outcome.key) {
+                    context.noteJoined(outcome.key, other)
+                    outcome = try writes.perform([RecordWrite(other, .delete, ifSeq: found.header.seq)], "deleting")[0]
                 }
-            }
-            let written = try attempt("deleting") { try session.client.write(&builder, flags: .results) }
-            let reasons = Dictionary(written.refusals.map { ($0.position, $0.reason) }) { first, _ in first }
-            for (index, (key, result)) in zip(batch, written.results ?? []).enumerated() {
-                if result.outcome != .deleted { isComplete = false }
-                report(key, result, reasons[index], context)
+                if !outcome.isDone { isComplete = false }
+                OutcomeReport.print(outcome, isDryRun: isDryRun, context)
             }
         }
         return isComplete ? 0 : 1
-    }
-
-    private static func report(_ key: RecordKey, _ result: Written.Result, _ reason: String?, _ context: Context) {
-        let outcome =
-            switch result.outcome {
-            case .deleted: "deleted"
-            case .notFound: "not_found"
-            default: "refused"
-            }
-        if context.isJSON {
-            context.output.json {
-                $0.member("key", key.text)
-                $0.member("outcome", outcome)
-                if result.outcome == .deleted { $0.member("seq", result.seq) }
-                if let reason { $0.member("reason", reason) }
-            }
-        } else {
-            let words = outcome == "not_found" ? "not found" : outcome
-            context.output.line(DisplayText.visible(key.text) + ": " + words + (reason.map { ": \($0)" } ?? ""))
-        }
     }
 }

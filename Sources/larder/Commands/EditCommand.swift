@@ -6,7 +6,7 @@ enum EditCommand: Command {
     static let name = "edit"
     static let purpose = "change one record in the editor"
     static let synopsis = ["edit KEY [--dry-run]", "edit KIND VALUE…"]
-    static let options = [OptionSpec("dry-run", "say what would become of it, change nothing")]
+    static let options = [PersonalEdit.dryRun, Confirmation.needless]
     static let details = """
         Opens $VISUAL or $EDITOR (else vi) on a form of all fields, with their types and what they take. What can't be
         saved comes back with the reason at its top. Where the record was changed in the meantime the form comes back
@@ -24,6 +24,6 @@ enum EditCommand: Command {
         let keys = try KeyArguments.read(context.options.arguments, try session.kinds(), command: name)
         guard keys.count == 1 else { throw misused("takes one key") }
         let editing = RecordEditing(session, keys[0].kind, context)
-        return try editing.change(keys[0], isDryRun: context.options.has("dry-run"))
+        return try editing.change(try context.stored(keys[0])?.key ?? keys[0], isDryRun: context.options.has("dry-run"))
     }
 }

@@ -23,10 +23,7 @@ enum GetCommand: Command {
         let keys = try KeyArguments.read(context.options.arguments, kinds, command: name)
         var isComplete = true
         for (index, key) in keys.enumerated() {
-            let found = try attempt("getting \(key.text)") {
-                try session.client.get(kind: key.kind.number, key: key.bytes)
-            }
-            guard let found else {
+            guard let (key, found) = try context.stored(key) else {
                 isComplete = false
                 context.output.flush()
                 context.warn("\(DisplayText.visible(key.text)): not found")

@@ -6,7 +6,7 @@ enum RateCommand: Command {
     static let name = "rate"
     static let purpose = "rate records, from 0.5 to 10"
     static let synopsis = ["rate KEY… RATING [--dry-run]", "rate KEY… none"]
-    static let options = [PersonalEdit.dryRun]
+    static let options = [PersonalEdit.dryRun, Confirmation.needless]
     static let details = "The rating is the owner's own; imports never change it. none takes it away."
     static let examples = [
         (line: "larder rate title:tmdb/movie/603 8.5", does: "rates a film"),
@@ -35,7 +35,7 @@ enum WatchedCommand: Command {
     static let name = "watched"
     static let purpose = "note when records were last watched or read"
     static let synopsis = ["watched KEY… [DATE] [--dry-run]", "watched KEY… none"]
-    static let options = [PersonalEdit.dryRun]
+    static let options = [PersonalEdit.dryRun, Confirmation.needless]
     static let details = "DATE is today unless said, and may be known to the month or the year. none takes it away."
     static let examples = [
         (line: "larder watched title:tmdb/movie/603", does: "notes that a film was watched today"),
@@ -67,7 +67,7 @@ enum NoteCommand: Command {
     static let synopsis = ["note KEY TEXT [--append] [--dry-run]", "note KEY --remove"]
     static let options = [
         OptionSpec("append", "put it below the note that is there"), OptionSpec("remove", "take the note away"),
-        PersonalEdit.dryRun,
+        PersonalEdit.dryRun, Confirmation.needless,
     ]
     static let details = "The note is the owner's own; imports never change it. larder edit KEY opens longer ones."
     static let examples = [

@@ -14,7 +14,7 @@ enum SaveCommand: Command {
             "how it meets a record with the same key:\nmerge (unless said): its fields overwrite, the others stay\n"
                 + "replace: it becomes what is given\ninsert: it stays as it is\nfill: only what is missing is set"),
         OptionSpec("unless-exists", "FIELD", "not if another record has the same value in this indexed field"),
-        OptionSpec("dry-run", "say what would become of it, change nothing"),
+        PersonalEdit.dryRun, Confirmation.needless,
     ]
     static let details = """
         Each field is checked by its type before anything is sent; larder kinds KIND lists the fields. All that is given

@@ -7,7 +7,7 @@ enum TagCommand: Command {
     static let purpose = "put tags on records, and take them off"
     static let synopsis = ["tag KEY… +TAG… -TAG… [--dry-run]"]
     static let options = [
-        OptionSpec("add", "TAG", "as +TAG"), OptionSpec("remove", "TAG", "as -TAG"), PersonalEdit.dryRun,
+        OptionSpec("add", "TAG", "as +TAG"), OptionSpec("remove", "TAG", "as -TAG"), PersonalEdit.dryRun, Confirmation.needless,
     ]
     static let details = """
         A word with + in front is put on, one with - in front is taken off; --add and --remove do the same for a tag

@@ -39,6 +39,8 @@ struct PersonalEdit {
         let writes = RecordWrites(session: session, isDryRun: isDryRun)
         var isComplete = true
         for key in keys {
+            var key = key
+            if let found = try context.stored(key) { key = found.key }
             var outcome = RecordOutcome(key: key, outcome: .notFound, seq: 0)
             for _ in 0..<PersonalEdit.attemptCountMax {
                 guard let write = try write(key, try field(key.kind), change) else { break }

@@ -9,6 +9,10 @@ struct RecordWrite {
     enum Action {
         case save(record: [UInt8], mode: SaveMode)
         case delete
+        /// Brings a record back to its old place in the order of saving.
+        case restore(record: [UInt8], firstSeq: UInt64, savedAt: Int64)
+        /// Gives the record at the key another one.
+        case move(record: [UInt8])
     }
 
     var key: RecordKey
@@ -34,6 +38,8 @@ struct RecordOutcome {
     var outcome: WriteOutcome
     var seq: UInt64
     var refusal: Written.Refusal?
+    /// Said instead of the host's reason.
+    var note = ""
 
     /// Whether what was asked for holds now.
     var isDone: Bool {
@@ -44,6 +50,8 @@ struct RecordOutcome {
     }
 
     var isConflict: Bool { refusal?.number == .conflict }
+    /// A restore whose place in the order of saving is another record's.
+    var isFirstSeqTaken: Bool { outcome == .refused && !isConflict && refusal?.field == 0 }
 
     /// `created`, `already_saved`, …
     var name: String {
@@ -61,6 +69,7 @@ struct RecordOutcome {
 
     /// Why not, with the field's name; "" where there is no more to say.
     var reason: String {
+        if !note.isEmpty { return note }
         guard let refusal else { return "" }
         let field = key.kind.field(refusal.field).map { $0.name + ": " } ?? ""
         let why = refusal.reason.isEmpty ? refusal.number?.name ?? "error \(refusal.rawNumber)" : refusal.reason
@@ -74,6 +83,8 @@ struct RecordWrites {
     var isDryRun = false
     /// All or none.
     var isAtomic = false
+    /// An import of one's own, or 0.
+    var origin: UInt64 = 0
 
     /// Performs all of them in their order, in as many batches as it takes.
     ///
@@ -111,6 +122,19 @@ struct RecordWrites {
             }
         case .delete:
             return write.key.bytes.withUnsafeBytes { builder.delete($0, kind: kind.number, ifSeq: write.ifSeq) }
+        case .restore(let record, let firstSeq, let savedAt):
+            return record.withUnsafeBytes {
+                builder.restore(
+                    $0, kind: kind.number, firstSeq: firstSeq, savedAt: savedAt, isPersonal: true, ifSeq: write.ifSeq)
+            }
+        case .move(let record):
+            return write.key.bytes.withUnsafeBytes { old in
+                record.withUnsafeBytes {
+                    builder.move(
+                        from: old, to: $0, kind: kind.number, known: kind.highestFieldNumber, isPersonal: true,
+                        ifSeq: write.ifSeq)
+                }
+            }
         }
     }
 
@@ -120,7 +144,7 @@ struct RecordWrites {
         var flags: WriteFlags = [.results]
         if isDryRun { flags.insert(.dryRun) }
         if isAtomic { flags.insert(.atomic) }
-        let written = try attempt(what) { try session.client.write(&builder, flags: flags) }
+        let written = try attempt(what) { try session.client.write(&builder, flags: flags, origin: origin) }
         let refusals = Dictionary(written.refusals.map { ($0.position, $0) }) { first, _ in first }
         let results = written.results ?? []
         guard results.count == writes.count else {

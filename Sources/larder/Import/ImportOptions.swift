@@ -9,6 +9,8 @@ struct ImportOptions {
     var presets: [(field: String, text: String)] = []
     var mode = SaveMode.merge
     var isDryRun = false
+    /// The owner's own fields are written, too.
+    var isPersonal = false
     /// `jsonl`, or an importer's name; nil: look at the input.
     var format: String?
 
@@ -21,6 +23,7 @@ struct ImportOptions {
     init(_ options: Options) throws(Failure) {
         kind = options.value("kind")
         isDryRun = options.has("dry-run")
+        isPersonal = options.has("personal")
         format = options.value("format")
         for text in options.all("set") {
             guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
@@ -44,6 +47,7 @@ struct ImportOptions {
         json.beginObject()
         json.member("mode", modeName)
         json.member("dry_run", isDryRun)
+        json.member("personal", isPersonal)
         if let kind { json.member("kind", kind) }
         json.name("set")
         json.beginObject()

@@ -117,7 +117,10 @@ final class LineImport {
             places.append((Int32(sourceIndex), Int32(truncatingIfNeeded: number)))
             let known = known[kind] ?? 0
             do {
-                try encoder.withRecord { try writer.save($0, kind: kind, known: known, mode: options.mode) }
+                try encoder.withRecord {
+                    try writer.save(
+                        $0, kind: kind, known: known, mode: options.mode, options: options.isPersonal ? .personal : [])
+                }
             } catch let error as ClientError {
                 throw ImportBroken(error)
             }

@@ -8,18 +8,23 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from itertools import islice
 from types import TracebackType
-from typing import (Any, AsyncIterable, AsyncIterator, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence,
-                    Tuple, Type, Union)
+from typing import (Any, AsyncIterable, AsyncIterator, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple,
+                    Type, Union, overload)
 
-from .batches import BATCH_BYTES, WINDOW_BYTES, RecordLike
-from .calls import Call, Calls, Pipeline, Wait, ask, perform
+from .aio_importing import AsyncImport
+from .aio_subscription import AsyncSubscription
+from .batches import BATCH_BYTES, WINDOW_BYTES, Many, RecordLike
+from .calls import Call, Pipeline, Wait, ask, perform
 from .discovery import PathLike, hello_token, inherited_socket, socket_path
 from .errors import ConnectionLost, LarderError
 from .events import CREDIT, Event, SubscriptionState
 from .keys import KeyValues
 from .kinds import Kind
-from .results import Accounting, Cursor, Saved, Stored
+from .lookups import ENTRIES_MAX, Lookups
+from .operations import Delete, Operation, Save
+from .results import Accounting, Cursor, Defined, Found, Match, Saved, Stored, Written
 from .session import Session
 
 
@@ -30,7 +35,7 @@ class AsyncClient(asyncio.Protocol):
         self.welcome: Dict[str, Any] = {}
         self.is_closed = False
         self._session = Session()
-        self._calls = Calls(self._session)
+        self._calls = Lookups(self._session)
         self._transport: Optional[asyncio.Transport] = None
         self._replies: Dict[int, "asyncio.Future[Dict[str, Any]]"] = {}
         self._arrived = asyncio.Event()
@@ -146,22 +151,33 @@ class AsyncClient(asyncio.Protocol):
 
     # Writing.
 
-    async def save(self, kind: str, record: RecordLike, *, mode: str = "merge") -> Saved:
+    async def save(self, kind: str, record: RecordLike, *, mode: str = "merge", personal: bool = False,
+                   if_seq: Optional[int] = None, unless_exists: Optional[str] = None, unset: Sequence[str] = (),
+                   dry_run: bool = False) -> Saved:
         """As `Client.save`."""
-        result: Saved = await self._run(self._calls.write_one(kind, record, mode, 0))
+        operation = Save(kind, record, mode, personal, if_seq, unless_exists, unset)
+        result: Saved = await self._run(self._calls.write_one(operation, dry_run))
         return result
 
     async def save_many(self, kind: str, records: Union[Iterable[RecordLike], AsyncIterable[RecordLike]], *,
-                        mode: str = "merge", batch_bytes: int = BATCH_BYTES,
+                        mode: str = "merge", personal: bool = False, unless_exists: Optional[str] = None,
+                        dry_run: bool = False, batch_bytes: int = BATCH_BYTES,
                         window_bytes: int = WINDOW_BYTES) -> Accounting:
         """As `Client.save_many`; the records may also come from an asynchronous iterable."""
-        return await self._save_many(kind, records, mode, batch_bytes, window_bytes, None)
+        many = Many(mode, personal, unless_exists, dry_run, batch_bytes, window_bytes)
+        return await self._save_many(kind, records, many, None)
 
-    async def _save_many(self, kind: str, records: Union[Iterable[RecordLike], AsyncIterable[RecordLike]], mode: str,
-                         batch_bytes: int, window_bytes: int, session: Optional["AsyncImport"]) -> Accounting:
+    async def write(self, operations: Iterable[Operation], *, atomic: bool = False, dry_run: bool = False,
+                    origin: int = 0) -> Written:
+        """As `Client.write`."""
+        result: Written = await self._run(self._calls.write(list(operations), atomic, dry_run, origin))
+        return result
+
+    async def _save_many(self, kind: str, records: Union[Iterable[RecordLike], AsyncIterable[RecordLike]], many: Many,
+                         session: Optional[AsyncImport]) -> Accounting:
         found = await self._run(self._calls.kind_named(kind))
         numbers = (session.origin, session.next_batch, session.last_batch) if session else (0, 0, 0)
-        pipeline = Pipeline(self._session, found, mode, batch_bytes, window_bytes, *numbers)
+        pipeline = Pipeline(self._session, found, many, *numbers)
         try:
             if isinstance(records, AsyncIterable):
                 async for item in records:
@@ -172,16 +188,18 @@ class AsyncClient(asyncio.Protocol):
         finally:
             if session:
                 session.next_batch = pipeline.next_batch
-                session.accounting.merge(pipeline.accounting)
+                if not many.dry_run:
+                    session.accounting.merge(pipeline.accounting)
         return pipeline.accounting
 
-    def import_session(self, source: str, token: Optional[str] = None) -> "AsyncImport":
+    def import_session(self, source: str, token: Optional[str] = None) -> AsyncImport:
         """As `Client.import_session`, for `async with`."""
         return AsyncImport(self, source, token)
 
-    async def delete(self, kind: str, key: Union[None, bytes, KeyValues] = None) -> Saved:
+    async def delete(self, kind: str, key: Union[None, bytes, KeyValues] = None, *, if_seq: Optional[int] = None,
+                     dry_run: bool = False) -> Saved:
         """As `Client.delete`."""
-        result: Saved = await self._run(self._calls.delete(kind, key, 0))
+        result: Saved = await self._run(self._calls.write_one(Delete(kind, key, if_seq), dry_run))
         return result
 
     async def clear(self, kind: Optional[str] = None, progress: Optional[Callable[[int, int], None]] = None) -> int:
@@ -196,27 +214,71 @@ class AsyncClient(asyncio.Protocol):
         result: Stored = await self._run(self._calls.get(kind, key))
         return result
 
-    async def list(self, kind: Optional[str] = None, *, newest_first: bool = False,
-                   page: int = 1000) -> AsyncIterator[Stored]:
+    async def list(self, kind: Optional[str] = None, *, condition: str = "", order: Optional[str] = None,
+                   reverse: bool = False, newest_first: bool = False, page: int = 1000) -> AsyncIterator[Stored]:
         """As `Client.list`."""
         token = b""
         while True:
-            records, token = await self.page(kind, newest_first=newest_first, limit=page, token=token)
+            records, token = await self.page(kind, condition=condition, order=order, reverse=reverse or newest_first,
+                                             limit=page, token=token)
             for record in records:
                 yield record
             if not token:
                 return
 
-    async def page(self, kind: Optional[str] = None, *, newest_first: bool = False, limit: int = 1000,
-                   bytes_limit: int = 0, token: bytes = b"") -> Tuple[List[Stored], bytes]:
+    async def page(self, kind: Optional[str] = None, *, condition: str = "", order: Optional[str] = None,
+                   reverse: bool = False, newest_first: bool = False, limit: int = 1000, bytes_limit: int = 0,
+                   token: bytes = b"") -> Tuple[List[Stored], bytes]:
         """As `Client.page`."""
-        result: Tuple[List[Stored], bytes] = await self._run(
-            self._calls.page(kind, newest_first, limit, bytes_limit, token))
+        result: Tuple[List[Stored], bytes] = await self._run(self._calls.page(
+            kind, reverse or newest_first, limit, bytes_limit, token, condition, order))
         return result
 
-    async def count(self, kind: Optional[str] = None) -> Dict[str, int]:
+    @overload
+    async def count(self, kind: Optional[str] = None, *, condition: str = "") -> Dict[str, int]: ...
+
+    @overload
+    async def count(self, kind: Optional[str] = None, *, condition: str = "", group: str) -> Dict[Any, int]: ...
+
+    async def count(self, kind: Optional[str] = None, *, condition: str = "",
+                    group: Optional[str] = None) -> Dict[Any, int]:
         """As `Client.count`."""
-        result: Dict[str, int] = await self._run(self._calls.count(kind))
+        result: Dict[Any, int] = await self._run(self._calls.count(kind, condition, group))
+        return result
+
+    async def find(self, kind: str, field: str, value: Any, *, limit: int = 1000) -> Found:
+        """As `Client.find`."""
+        result: Found = await self._run(self._calls.find(kind, field, value, limit))
+        return result
+
+    async def search(self, query: str, kind: Optional[str] = None, *, page: int = 100) -> AsyncIterator[Match]:
+        """As `Client.search`."""
+        token = b""
+        while True:
+            matches, token = await self._run(self._calls.matches(query, kind, page, token))
+            for match in matches:
+                yield match
+            if not token:
+                return
+
+    async def history(self, kind: str, key: Union[None, bytes, KeyValues] = None, *, limit: int = 1000) -> List[Event]:
+        """As `Client.history`."""
+        result: List[Event] = await self._run(self._calls.history(kind, key, limit))
+        return result
+
+    async def entries(self, seqs: Iterable[int]) -> AsyncIterator[Event]:
+        """As `Client.entries`."""
+        source = iter(seqs)
+        asked = list(islice(source, ENTRIES_MAX))
+        while asked:
+            events, asked = await self._run(self._calls.entries(asked))
+            for event in events:
+                yield event
+            asked += islice(source, ENTRIES_MAX - len(asked))
+
+    async def define(self, kind: Union[Kind, Mapping[str, Any]]) -> Defined:
+        """As `Client.define`."""
+        result: Defined = await self._run(self._calls.define(kind))
         return result
 
     async def kinds(self) -> Dict[str, Kind]:
@@ -258,7 +320,7 @@ class AsyncClient(asyncio.Protocol):
     async def subscribe(self, after: Union[None, str, Cursor] = None, *, snapshot: bool = False,
                         types: Sequence[str] = ("downloaded", "deleted"), kinds: Sequence[str] = (),
                         except_origin: int = 0, credit: int = CREDIT, verify: Optional[bool] = None,
-                        heartbeats: bool = False) -> "AsyncSubscription":
+                        heartbeats: bool = False) -> AsyncSubscription:
         """As `Client.subscribe`; iterate with `async for`."""
         state: SubscriptionState = await self._run(self._calls.subscribe(
             after, snapshot, types, kinds, except_origin, credit, verify, heartbeats))
@@ -277,94 +339,6 @@ class AsyncClient(asyncio.Protocol):
             self._flush()
             self._end(ConnectionLost("the client was closed"))
         await asyncio.shield(self._gone)
-
-
-class AsyncSubscription:
-    """Events of a subscription: `async for event in subscription`."""
-
-    def __init__(self, client: AsyncClient, state: SubscriptionState) -> None:
-        self._client = client
-        self._state = state
-        self._current: Optional[Iterator[Event]] = None
-
-    async def __aiter__(self) -> AsyncIterator[Event]:
-        client, state = self._client, self._state
-        while True:
-            if self._current is None:
-                while not state.has_frames:
-                    if state.failure is not None:
-                        raise state.failure
-                    if state.ended or client.is_leaving:
-                        return
-                    if client._failure is not None:
-                        raise client._failure
-                    await client._arrived.wait()
-                self._current = state.drain()
-            for event in self._current:
-                yield event
-            self._current = None
-            client._session.return_credit(state)
-            client._flush()
-
-    @property
-    def cursor(self) -> Cursor:
-        """Everything up to here was given out."""
-        return self._state.cursor
-
-    @property
-    def id(self) -> int:
-        return self._state.id
-
-    async def sync(self) -> int:
-        """As `Subscription.sync`."""
-        return int((await self._client.call("SYNC", {"subscription": self.id}))["through"])
-
-    async def unsubscribe(self) -> int:
-        """As `Subscription.unsubscribe`."""
-        reply = await self._client.call("UNSUBSCRIBE", {"subscription": self.id})
-        self._client._session.subscriptions.pop(self.id, None)
-        self._state.ended = True
-        self._client._wake()
-        return int(reply["through"])
-
-
-class AsyncImport:
-    """As `ImportSession`, for `async with`."""
-
-    def __init__(self, client: AsyncClient, source: str, token: Optional[str]) -> None:
-        self._client = client
-        self._source = source
-        self._token = token
-        self.next_batch = 1
-        self.accounting = Accounting()
-        self.origin = 0
-        self.last_batch = 0
-        self.is_resumed = False
-
-    async def __aenter__(self) -> "AsyncImport":
-        begun = await self._client._run(self._client._calls.begin_import(self._source, self._token))
-        self.origin, self.last_batch = begun["origin"], begun["last_batch"]
-        self.is_resumed = bool(begun["resumed"])
-        return self
-
-    async def save_many(self, kind: str, records: Union[Iterable[RecordLike], AsyncIterable[RecordLike]], *,
-                        mode: str = "merge", batch_bytes: int = BATCH_BYTES,
-                        window_bytes: int = WINDOW_BYTES) -> Accounting:
-        """As `ImportSession.save_many`."""
-        return await self._client._save_many(kind, records, mode, batch_bytes, window_bytes, self)
-
-    def skip(self, count: int = 1) -> None:
-        """Counts records that the importer left out."""
-        self.accounting.skipped += count
-
-    async def __aexit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
-                        trace: Optional[TracebackType]) -> None:
-        outcome = "complete" if kind is None else "failed" if issubclass(kind, Exception) else "cancelled"
-        try:
-            await self._client._run(self._client._calls.end_import(self.origin, outcome, self.accounting))
-        except (LarderError, ConnectionLost):
-            if kind is None:
-                raise
 
 
 async def connect(name: str, version: str = "0", *, path: Optional[PathLike] = None,

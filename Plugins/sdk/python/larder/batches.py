@@ -2,34 +2,60 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Iterator, List, Mapping, Optional, Union
 
 from .codec import Writer
 from .errors import EncodeError
 from .keys import encode_key
 from .kinds import Kind
+from .messages import DELETE, PERSONAL, SAVE, UNLESS_EXISTS
 from .records import encode_record
 from .results import Accounting
 from .varint import put_varint
 
 MODES = {"insert": 1, "replace": 2, "merge": 3, "fill": 4}
-RESULTS = 4
+#: Flags of a WRITE.
+ATOMIC, DRY_RUN, RESULTS = 1, 2, 4
 BATCH_BYTES, WINDOW_BYTES = 256 << 10, 4 << 20
 RecordLike = Union[Mapping[str, Any], bytes]
 
 
-class Operations:
-    """Makes the bytes of operations of one kind and mode."""
+@dataclass(frozen=True)
+class Many:
+    """How `save_many` saves: see there."""
 
-    def __init__(self, kind: Kind, mode: str) -> None:
+    mode: str = "merge"
+    personal: bool = False
+    unless_exists: Optional[str] = None
+    dry_run: bool = False
+    batch_bytes: int = BATCH_BYTES
+    window_bytes: int = WINDOW_BYTES
+
+
+def field_number(kind: Kind, name: str) -> int:
+    """The number of a kind's field. Raises `EncodeError` (`unknown_field`)."""
+    field = kind.by_name.get(name)
+    if field is None:
+        raise EncodeError("unknown_field", f"a {kind.name} has no field {name}", name)
+    return field.number
+
+
+class Operations:
+    """Makes the bytes of operations of one kind, mode and set of options."""
+
+    def __init__(self, kind: Kind, mode: str, *, personal: bool = False, unless_exists: Optional[str] = None) -> None:
         if mode != "delete" and mode not in MODES:
             raise EncodeError("bad_message", f"{mode!r} is none of {', '.join(MODES)}, delete")
         self.kind = kind
         self.deletes = mode == "delete"
         self.relax = "partial" if mode in ("merge", "fill") else "uuid"
-        head = bytearray((2, 0, 0) if self.deletes else (1, MODES[mode], 0))
+        options = (PERSONAL if personal else 0) | (UNLESS_EXISTS if unless_exists is not None else 0)
+        head = bytearray((DELETE, 0, options) if self.deletes else (SAVE, MODES[mode], options))
         put_varint(head, kind.number)
         put_varint(head, 0 if self.deletes else kind.highest)
+        if unless_exists is not None:
+            put_varint(head, field_number(kind, unless_exists))
         self._head = bytes(head)
 
     def encode(self, item: Any) -> bytes:
@@ -67,8 +93,8 @@ class Cutter:
     """Fills batches up to `batch_bytes`. The same records always make the same batches, so that numbered ones can be
     continued."""
 
-    def __init__(self, kind: Kind, mode: str, batch_bytes: int, accounting: Accounting) -> None:
-        self._operations = Operations(kind, mode)
+    def __init__(self, kind: Kind, many: Many, batch_bytes: int, accounting: Accounting) -> None:
+        self._operations = Operations(kind, many.mode, personal=many.personal, unless_exists=many.unless_exists)
         self._batch_bytes = max(1, batch_bytes)
         self._accounting = accounting
         self._batch = Batch()

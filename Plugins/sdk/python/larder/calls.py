@@ -10,7 +10,7 @@ from collections import deque
 from typing import (Any, Callable, Deque, Dict, Generator, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple,
                     Union)
 
-from .batches import RESULTS, Batch, Cutter, Operations, write_body
+from .batches import DRY_RUN, Batch, Cutter, Many, write_body
 from .entries import ENDED_COUNTS, WRITTEN_COUNTS
 from .errors import ERROR_NUMBERS, UnknownKind, larder_error
 from .events import SubscriptionState, type_mask
@@ -112,39 +112,11 @@ class Calls:
         reply = yield from ask("GET", {"kind": found.number, "key": data})
         return Stored(found, reply["record"])
 
-    def page(self, kind: Optional[str], newest_first: bool, limit: int, bytes_limit: int, token: bytes) -> Call:
-        number = yield from self._number(kind)
-        reply = yield from ask("LIST", {"kind": number, "flags": int(newest_first), "limit": limit,
-                                        "bytes_limit": bytes_limit, "token": token})
-        records = []
-        for item in reply["records"]:
-            found = yield from self.kind_numbered(item["kind"])
-            records.append(Stored(found, item))
-        return records, b"" if reply["is_end"] else reply["token"]
-
-    def count(self, kind: Optional[str]) -> Call:
-        number = yield from self._number(kind)
-        reply = yield from ask("COUNT", {"kind": number})
-        counts: Dict[str, int] = {}
-        for item in reply["counts"]:
-            found = yield from self.kind_numbered(item["kind"])
-            counts[found.name] = item["records"]
-        return counts
-
     def clear(self, kind: Optional[str], progress: Optional[Callable[[int, int], None]]) -> Call:
         number = yield from self._number(kind)
         request_id = yield Send("CLEAR", {"kind": number}, None, progress)
         reply = yield Wait(request_id)
         return reply["deleted"]
-
-    def write_one(self, kind: str, item: Any, mode: str, origin: int) -> Call:
-        found = yield from self.kind_named(kind)
-        body = write_body([Operations(found, mode).encode(item)], origin, 0, RESULTS)
-        return one_result((yield from ask("WRITE", body=body)), found)
-
-    def delete(self, kind: str, key: Union[None, bytes, KeyValues], origin: int) -> Call:
-        found, data = yield from self._key(kind, key)
-        return (yield from self.write_one(found.name, data, "delete", origin))
 
     def subscribe(self, after: Union[None, str, Cursor], snapshot: bool, types: Sequence[str], kinds: Sequence[str],
                   except_origin: int, credit: int, verify: Optional[bool], heartbeats: bool) -> Call:
@@ -193,32 +165,37 @@ class Calls:
 
 
 def one_result(written: Mapping[str, Any], kind: Kind) -> Saved:
-    """What became of a batch of one. Raises what it was refused with."""
+    """What became of a batch of one. Raises what it was refused with; the fact `seq` is that of the current entry."""
+    result = written["results"][0] if written.get("results") else {"outcome": 0, "seq": written["seq"], "key": b""}
+    facts = {"seq": str(result["seq"])} if result["seq"] else {}
     if written["refusals"]:
         item = written["refusals"][0]
         field = kind.by_number.get(item["field"])
-        raise larder_error(item["error"], item["reason"], field=field.name if field else "", place=1)
-    result = written["results"][0] if written.get("results") else {"outcome": 0, "seq": written["seq"], "key": b""}
+        raise larder_error(item["error"], item["reason"], field=field.name if field else "", place=1, facts=facts)
     outcome = WRITTEN_COUNTS[result["outcome"]]
     if outcome in ("already_saved", "not_found"):
-        raise larder_error(ERROR_NUMBERS[outcome])
+        raise larder_error(ERROR_NUMBERS[outcome], facts=facts)
     return Saved(outcome, result["seq"], result["key"])
 
 
 class Pipeline:
     """Batches on their way: as many unanswered as fit the window, their answers added up."""
 
-    def __init__(self, session: Session, kind: Kind, mode: str, batch_bytes: int, window_bytes: int,
-                 origin: int = 0, next_batch: int = 0, durable_batch: int = 0) -> None:
+    def __init__(self, session: Session, kind: Kind, many: Many, origin: int = 0, next_batch: int = 0,
+                 durable_batch: int = 0) -> None:
         welcome = session.welcome or {}
+        batch_bytes = many.batch_bytes
         # A frame also has the counts before the operations.
         limit = min(welcome.get("batch_limit") or batch_bytes, (welcome.get("frame_limit") or batch_bytes + 64) - 64)
         self.accounting = Accounting()
-        self.cutter = Cutter(kind, mode, min(batch_bytes, limit), self.accounting)
+        self.cutter = Cutter(kind, many, min(batch_bytes, limit), self.accounting)
+        self._flags = DRY_RUN if many.dry_run else 0
+        # What changes nothing has no place in an import's row of batches.
+        self._is_numbered = next_batch > 0 and not many.dry_run
         self.next_batch = next_batch
         self._origin = origin
         self._durable_batch = durable_batch
-        self._window = window_bytes
+        self._window = many.window_bytes
         self._requests_max = max(1, (welcome.get("open_requests_limit") or 64) - 1)
         self._session = session
         self._waiting: Deque[Tuple[int, Batch]] = deque()
@@ -247,7 +224,7 @@ class Pipeline:
         return self.accounting
 
     def _send(self, batch: Batch) -> Call:
-        number = self.next_batch
+        number = self.next_batch if self._is_numbered else 0
         if number:
             self.next_batch += 1
             if number <= self._durable_batch:
@@ -256,7 +233,7 @@ class Pipeline:
         while self._waiting and (self._bytes + batch.bytes > self._window
                                  or self._session.open_requests >= self._requests_max):
             yield from self._settle()
-        request_id = yield Send("WRITE", None, write_body(batch.operations, self._origin, number))
+        request_id = yield Send("WRITE", None, write_body(batch.operations, self._origin, number, self._flags))
         batch.operations = []
         self._waiting.append((request_id, batch))
         self._bytes += batch.bytes

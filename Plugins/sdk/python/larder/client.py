@@ -1,28 +1,35 @@
 """The synchronous client, on a plain socket.
 
 A client belongs to one thread at a time: open one for each thread. Only `stop` may be called from anywhere, also from a
-signal handler. While a call waits, what arrives for subscriptions is queued, at most their credit.
+signal handler. While a call waits, what arrives for subscriptions is queued, at most their credit (`Subscription.sync`
+says how much more).
 """
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import socket
 import time
+from itertools import islice
 from types import TracebackType
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
+from typing import (Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Type, Union,
+                    overload)
 
-from .batches import BATCH_BYTES, WINDOW_BYTES, RecordLike
-from .calls import Call, Calls, Pipeline, Wait, ask, perform
+from .batches import BATCH_BYTES, WINDOW_BYTES, Many, RecordLike
+from .calls import Call, Pipeline, Send, Wait, ask, perform
 from .discovery import PathLike, hello_token, inherited_socket, socket_path
 from .errors import ConnectionLost, LarderError
 from .events import CREDIT, Event, SubscriptionState
 from .importing import ImportSession
 from .keys import KeyValues
 from .kinds import Kind
-from .results import Accounting, Cursor, Saved, Stored
+from .lookups import ENTRIES_MAX, Lookups
+from .operations import Delete, Operation, Save
+from .results import Accounting, Cursor, Defined, Found, Match, Saved, Stored, Written
 from .session import Session
+from .subscription import Subscription
 
 RECEIVE_BYTES = 256 << 10
 
@@ -45,8 +52,10 @@ class Client:
         os.set_blocking(self._wake_write, False)
         os.set_blocking(self._wake_read, False)
         self._session = Session()
-        self._calls = Calls(self._session)
+        self._calls = Lookups(self._session)
         self._replies: Dict[int, Union[Dict[str, Any], LarderError]] = {}
+        #: Requests whose answers nobody waits for any more.
+        self._abandoned: Set[int] = set()
         try:
             self.welcome: Dict[str, Any] = self._wait(self._session.hello(name, version, token, deadline))
         except BaseException:
@@ -62,8 +71,11 @@ class Client:
 
     # What moves bytes.
 
-    def _pump(self, wait: bool, stoppable: bool = False) -> None:
-        """Sends and receives once. With `wait` it blocks until something moves; `stoppable`, or `stop` was called."""
+    def _pump(self, wait: bool, stoppable: bool = False, deadline: Optional[float] = None) -> bool:
+        """Sends and receives once. With `wait` it blocks until something moves; `stoppable`, or `stop` was called.
+
+        False: the deadline (of `time.monotonic`) passed first. Without one the client's timeout ends it.
+        """
         if self.is_closed:
             raise ConnectionLost("the connection is closed")
         out = self._session.outgoing
@@ -71,10 +83,12 @@ class Client:
         poll.register(self._socket, select.POLLIN | (select.POLLOUT if out else 0))
         if stoppable:
             if self.stopping:
-                return
+                return True
             poll.register(self._wake_read, select.POLLIN)
-        timeout = None if self.timeout is None else int(self.timeout * 1000)
-        ready = poll.poll(timeout if wait else 0)
+        seconds = self.timeout if deadline is None else max(deadline - time.monotonic(), 0)
+        ready = poll.poll(0 if not wait else None if seconds is None else math.ceil(seconds * 1000))
+        if not ready and deadline is not None:
+            return False
         if not ready and wait:
             self._drop()
             raise TimeoutError("the host did not answer in time")
@@ -93,6 +107,7 @@ class Client:
             if isinstance(error, (ConnectionLost, LarderError)):
                 raise
             raise ConnectionLost(str(error)) from error
+        return True
 
     def _push_out(self) -> None:
         out = self._session.outgoing
@@ -107,7 +122,10 @@ class Client:
             said = self._session.goodbye
             raise ConnectionLost(f"the host said goodbye: {said['reason']}" if said else "the host closed the connection")
         for reply in self._session.receive(data):
-            self._replies[reply.id] = reply.result
+            if reply.id in self._abandoned:
+                self._abandoned.discard(reply.id)
+            else:
+                self._replies[reply.id] = reply.result
 
     def _flush(self) -> None:
         if self._session.outgoing and not self.is_closed:
@@ -119,9 +137,23 @@ class Client:
                 self._drop()
                 raise ConnectionLost(str(error)) from error
 
-    def _wait(self, request_id: int) -> Dict[str, Any]:
+    def _begin(self, call: Call) -> int:
+        """Queues the first request of a call; gives its id."""
+        command = next(call)
+        assert isinstance(command, Send)
+        request_id = perform(self._session, command)
+        self._flush()
+        return request_id
+
+    def _abandon(self, request_id: int) -> None:
+        """The answer, when it comes, is dropped."""
+        self._abandoned.add(request_id)
+
+    def _wait(self, request_id: int, meanwhile: Callable[[], None] = lambda: None) -> Dict[str, Any]:
+        """The reply of a request. `meanwhile` is called each time before it waits."""
         self._flush()
         while request_id not in self._replies:
+            meanwhile()
             self._pump(wait=True)
         result = self._replies.pop(request_id)
         if isinstance(result, LarderError):
@@ -149,33 +181,53 @@ class Client:
 
     # Writing.
 
-    def save(self, kind: str, record: RecordLike, *, mode: str = "merge") -> Saved:
-        """Saves one record. `mode`: insert, replace, merge or fill. Durable on return.
+    def save(self, kind: str, record: RecordLike, *, mode: str = "merge", personal: bool = False,
+             if_seq: Optional[int] = None, unless_exists: Optional[str] = None, unset: Sequence[str] = (),
+             dry_run: bool = False) -> Saved:
+        """Saves one record. Durable on return. The options are those of `operations.Save`; a `dry_run` changes nothing.
 
-        Raises `AlreadySaved` (insert), `BadRecord` and its like for a record that is refused, `EncodeError` for one that
-        cannot be sent.
+        Raises `AlreadySaved` (insert, `unless_exists`), `Conflict` (`if_seq`), `BadRecord` and its like for a record that is
+        refused, `EncodeError` for one that cannot be sent. Of the first two the fact `seq` is the current entry's.
         """
-        result: Saved = self._run(self._calls.write_one(kind, record, mode, 0))
+        operation = Save(kind, record, mode, personal, if_seq, unless_exists, unset)
+        result: Saved = self._run(self._calls.write_one(operation, dry_run))
         return result
 
-    def save_many(self, kind: str, records: Iterable[RecordLike], *, mode: str = "merge", batch_bytes: int = BATCH_BYTES,
+    def save_many(self, kind: str, records: Iterable[RecordLike], *, mode: str = "merge", personal: bool = False,
+                  unless_exists: Optional[str] = None, dry_run: bool = False, batch_bytes: int = BATCH_BYTES,
                   window_bytes: int = WINDOW_BYTES) -> Accounting:
         """Saves records in batches, sending on while answers are awaited. All are durable on return.
 
-        A refused record stops nothing: see the accounting's `refusals`. The first batch that fails as a whole raises.
+        A refused record stops nothing: see the accounting's `refusals`. The first batch that fails as a whole raises. With
+        `dry_run` nothing is changed and the accounting is what would be; each batch is decided as if the ones before it
+        had not been, so a key that comes twice, in two batches, counts as created twice.
         """
+        many = Many(mode, personal, unless_exists, dry_run, batch_bytes, window_bytes)
         found = self._run(self._calls.kind_named(kind))
-        pipeline = Pipeline(self._session, found, mode, batch_bytes, window_bytes)
+        pipeline = Pipeline(self._session, found, many)
         self._run(pipeline.add_all(records))
         return pipeline.accounting
+
+    def write(self, operations: Iterable[Operation], *, atomic: bool = False, dry_run: bool = False,
+              origin: int = 0) -> Written:
+        """One batch of `Save`, `Delete`, `Move` and `Restore`, of any kinds, decided in their order. Durable on return.
+
+        Each is refused alone: see the results. An `atomic` batch is done whole or not at all; then it raises what its first
+        failing operation came to (`AlreadySaved`, `NotFound`, `Conflict`, `BadRecord`, …), whose `place` is 1 + the
+        position. With `dry_run` nothing is changed. `origin` is an import's. It goes in one frame: `EncodeError`
+        (`batch_too_large`) if it does not fit.
+        """
+        result: Written = self._run(self._calls.write(list(operations), atomic, dry_run, origin))
+        return result
 
     def import_session(self, source: str, token: Optional[str] = None) -> ImportSession:
         """An import, as a context manager. With a `token` it can be continued after a lost connection."""
         return ImportSession(self, source, token)
 
-    def delete(self, kind: str, key: Union[None, bytes, KeyValues] = None) -> Saved:
-        """Deletes a record: `delete("title:tmdb/movie/603")` or kind and key values. Raises `NotFound`."""
-        result: Saved = self._run(self._calls.delete(kind, key, 0))
+    def delete(self, kind: str, key: Union[None, bytes, KeyValues] = None, *, if_seq: Optional[int] = None,
+               dry_run: bool = False) -> Saved:
+        """Deletes a record: `delete("title:tmdb/movie/603")` or kind and key values. Raises `NotFound`, `Conflict`."""
+        result: Saved = self._run(self._calls.write_one(Delete(kind, key, if_seq), dry_run))
         return result
 
     def clear(self, kind: Optional[str] = None, progress: Optional[Callable[[int, int], None]] = None) -> int:
@@ -190,24 +242,79 @@ class Client:
         result: Stored = self._run(self._calls.get(kind, key))
         return result
 
-    def list(self, kind: Optional[str] = None, *, newest_first: bool = False, page: int = 1000) -> Iterator[Stored]:
-        """All records in the order in which they were first saved, or backwards; page by page."""
+    def list(self, kind: Optional[str] = None, *, condition: str = "", order: Optional[str] = None,
+             reverse: bool = False, newest_first: bool = False, page: int = 1000) -> Iterator[Stored]:
+        """All records in the order in which they were first saved, or of a field's values; page by page.
+
+        `condition`: which ones, SPEC.md section 17: `release_date >= 1990 and vote_average > 7.5`. `order`: the name of a
+        field of the kind; records without a value there come last. `reverse`: backwards (`newest_first` is the same).
+        Raises `BadCondition`, `EncodeError` (`unknown_field`).
+        """
         token = b""
         while True:
-            records, token = self.page(kind, newest_first=newest_first, limit=page, token=token)
+            records, token = self.page(kind, condition=condition, order=order, reverse=reverse or newest_first, limit=page,
+                                       token=token)
             yield from records
             if not token:
                 return
 
-    def page(self, kind: Optional[str] = None, *, newest_first: bool = False, limit: int = 1000, bytes_limit: int = 0,
+    def page(self, kind: Optional[str] = None, *, condition: str = "", order: Optional[str] = None, reverse: bool = False,
+             newest_first: bool = False, limit: int = 1000, bytes_limit: int = 0,
              token: bytes = b"") -> Tuple[List[Stored], bytes]:
-        """One page and the token of the next, empty at the end."""
-        result: Tuple[List[Stored], bytes] = self._run(self._calls.page(kind, newest_first, limit, bytes_limit, token))
+        """One page of at most `limit` (1 to 10,000) records and the token of the next, empty at the end. A token is of the
+        same kind, condition, order and direction; else `BadToken`."""
+        result: Tuple[List[Stored], bytes] = self._run(self._calls.page(
+            kind, reverse or newest_first, limit, bytes_limit, token, condition, order))
         return result
 
-    def count(self, kind: Optional[str] = None) -> Dict[str, int]:
-        """How many records there are, by kind."""
-        result: Dict[str, int] = self._run(self._calls.count(kind))
+    @overload
+    def count(self, kind: Optional[str] = None, *, condition: str = "") -> Dict[str, int]: ...
+
+    @overload
+    def count(self, kind: Optional[str] = None, *, condition: str = "", group: str) -> Dict[Any, int]: ...
+
+    def count(self, kind: Optional[str] = None, *, condition: str = "", group: Optional[str] = None) -> Dict[Any, int]:
+        """How many records there are, by kind; with `group`, by the values of that field of the kind, most records first,
+        None for those without one. A list counts once for each different text. Raises `BadCondition`, `TooManyGroups`."""
+        result: Dict[Any, int] = self._run(self._calls.count(kind, condition, group))
+        return result
+
+    def find(self, kind: str, field: str, value: Any, *, limit: int = 1000) -> Found:
+        """The records of a kind with a value in an indexed field, at most `limit` (1 to 1,000), in the order of saving.
+
+        Text is compared without regard to case, width and normal form. A list field is met by each of its texts.
+        """
+        result: Found = self._run(self._calls.find(kind, field, value, limit))
+        return result
+
+    def search(self, query: str, kind: Optional[str] = None, *, page: int = 100) -> Iterator[Match]:
+        """The records that have every word of the query (1 to 256 bytes), the best first; page by page."""
+        token = b""
+        while True:
+            matches, token = self._run(self._calls.matches(query, kind, page, token))
+            yield from matches
+            if not token:
+                return
+
+    def history(self, kind: str, key: Union[None, bytes, KeyValues] = None, *, limit: int = 1000) -> List[Event]:
+        """What the log still holds of a key, newest first, at most `limit` (1 to 1,000): created, updated and deleted events.
+        The key may be deleted or never have been. Where entries are large the oldest are left out."""
+        result: List[Event] = self._run(self._calls.history(kind, key, limit))
+        return result
+
+    def entries(self, seqs: Iterable[int]) -> Iterator[Event]:
+        """The log's entries of these seqs, in their order; those that the log does not hold are left out."""
+        source = iter(seqs)
+        asked = list(islice(source, ENTRIES_MAX))
+        while asked:
+            events, asked = self._run(self._calls.entries(asked))
+            yield from events
+            asked += islice(source, ENTRIES_MAX - len(asked))
+
+    def define(self, kind: Union[Kind, Mapping[str, Any]]) -> Defined:
+        """Declares a kind, or adds to one: a `Kind`, or the form of `Protocol/kinds/*.json`, in which number and version may
+        be left out. Durable on return. Raises `KindConflict` where it contradicts what is there."""
+        result: Defined = self._run(self._calls.define(kind))
         return result
 
     def kinds(self) -> Dict[str, Kind]:
@@ -293,73 +400,6 @@ class Client:
             os.close(self._wake_read)
             write, self._wake_write = self._wake_write, -1
             os.close(write)
-
-
-class Subscription:
-    """Events of a subscription: iterate over it. It ends when the host says goodbye, at `unsubscribe`, or at `stop`."""
-
-    def __init__(self, client: Client, state: SubscriptionState) -> None:
-        self._client = client
-        self._state = state
-        self._current: Optional[Iterator[Event]] = None
-
-    def __iter__(self) -> Iterator[Event]:
-        client, state = self._client, self._state
-        while True:
-            if self._current is None:
-                if client.stopping:
-                    return
-                if not state.has_frames and not self._more():
-                    return
-                self._current = state.drain()
-            for event in self._current:
-                yield event
-                if client.stopping:
-                    return
-            self._current = None
-            if not client.is_closed:
-                client._session.return_credit(state)
-                client._flush()
-
-    def _more(self) -> bool:
-        client, state = self._client, self._state
-        while not state.has_frames:
-            if state.failure is not None:
-                raise state.failure
-            if state.ended or client.stopping or client.is_leaving:
-                return False
-            try:
-                client._pump(wait=True, stoppable=True)
-            except ConnectionLost:
-                if not client.is_leaving:
-                    raise
-        return True
-
-    @property
-    def cursor(self) -> Cursor:
-        """Everything up to here was given out; `str()` it to keep it."""
-        return self._state.cursor
-
-    @property
-    def id(self) -> int:
-        return self._state.id
-
-    @property
-    def floor(self) -> int:
-        return self._state.floor
-
-    def sync(self) -> int:
-        """Waits until all that was committed before this call has arrived; gives that seq. It is then queued: iterate
-        up to it. With less credit than there is to send it would wait for ever: only call it near the end of the log."""
-        reply: Dict[str, Any] = self._client._run(ask("SYNC", {"subscription": self.id}))
-        return int(reply["through"])
-
-    def unsubscribe(self) -> int:
-        """Ends it; what has arrived can still be iterated. Gives the seq up to which everything was sent."""
-        reply: Dict[str, Any] = self._client._run(ask("UNSUBSCRIBE", {"subscription": self.id}))
-        self._client._session.subscriptions.pop(self.id, None)
-        self._state.ended = True
-        return int(reply["through"])
 
 
 def connect(name: str, version: str = "0", *, path: Optional[PathLike] = None, library: Optional[PathLike] = None,

@@ -13,6 +13,7 @@ ERROR_NAMES: Dict[int, str] = dict(enumerate((
     "conflict", "unknown_origin", "failed_to_save", "failed_to_delete", "store_full", "cursor_expired",
     "unknown_subscription", "bad_token", "bad_condition", "busy", "unsupported", "not_permitted", "cancelled",
     "deadline_exceeded", "shutting_down", "unknown_plugin", "bad_manifest", "kind_conflict", "corrupt", "internal",
+    "too_many_groups",
 ), start=1))
 
 #: The same, name to number.
@@ -69,6 +70,10 @@ class ConnectionLost(ConnectionError):
     """The connection ended without a goodbye, or bytes came that are not the protocol. What was open is lost."""
 
 
+class QueueFull(Exception):
+    """Waiting for more would queue more bytes of events than allowed. Take events, then ask again."""
+
+
 class LarderError(Exception):
     """What the host answered instead of what was asked for.
 
@@ -115,7 +120,8 @@ class BadKey(LarderError):
 
 
 class AlreadySaved(LarderError):
-    """An insert of a key that is in the library."""
+    """An insert of a key that is in the library, a record with a value that another has (`unless_exists`), a move or a
+    restore to a key that is taken."""
 
 
 class NotFound(LarderError):
@@ -148,6 +154,18 @@ class CursorExpired(LarderError):
 
 class BadToken(LarderError):
     """A page's, an import's or a plugin's token that is none."""
+
+
+class BadCondition(LarderError):
+    """A condition that does not parse, or does not suit the kind; `place` is 1 + the offset in its UTF-8 bytes."""
+
+
+class KindConflict(LarderError):
+    """A declaration that contradicts the kind that is there; the message says both sides."""
+
+
+class TooManyGroups(LarderError):
+    """A count by group met over 10,000 values."""
 
 
 class Busy(LarderError):
@@ -186,7 +204,7 @@ _CLASSES: Dict[str, Type[LarderError]] = {
     "unknown_kind": UnknownKind, "bad_key": BadKey, "already_saved": AlreadySaved, "not_found": NotFound,
     "conflict": Conflict, "unknown_origin": UnknownOrigin, "failed_to_save": FailedToSave,
     "failed_to_delete": FailedToDelete, "store_full": StoreFull, "cursor_expired": CursorExpired,
-    "bad_token": BadToken, "busy": Busy, "unsupported": Unsupported, "not_permitted": NotPermitted,
+    "bad_token": BadToken, "bad_condition": BadCondition, "kind_conflict": KindConflict, "too_many_groups": TooManyGroups, "busy": Busy, "unsupported": Unsupported, "not_permitted": NotPermitted,
     "cancelled": Cancelled, "deadline_exceeded": DeadlineExceeded, "shutting_down": ShuttingDown, "corrupt": Corrupt,
     **{name: BadRecord for name in _RECORD_ERRORS},
 }

@@ -143,6 +143,11 @@ def type_mask(types: Sequence[str]) -> int:
     return mask
 
 
+def entry_name(frame: Frame) -> Union[str, int]:
+    """An entry's name, or its number where it has none here."""
+    return ENTRY_NAMES.get(frame.type, frame.type)
+
+
 class SubscriptionState:
     """A subscription without its connection: takes frames, gives events, knows the cursor and the credit to return."""
 
@@ -163,6 +168,11 @@ class SubscriptionState:
         self._tell_kinds = bool(mask & TYPES["kind"])
         self._frames: Deque[Any] = deque()
         self._owed = 0
+        #: Bytes of EVENTS frames that are queued, and how many of them were paid for before they were taken.
+        self.queued_bytes = 0
+        self._paid_ahead = 0
+        #: What of the frame that is being taken will be owed.
+        self._in_hand = 0
 
     def begin(self, subscribed: Mapping[str, Any], snapshot: bool) -> None:
         """Takes the fields of SUBSCRIBED."""
@@ -177,6 +187,8 @@ class SubscriptionState:
     def push(self, name: str, body: bytes, fields: Mapping[str, Any]) -> None:
         """Queues a frame: EVENTS (its body), SNAPSHOT_END or LOST (their fields)."""
         self._frames.append((name, body, fields))
+        if name == "EVENTS":
+            self.queued_bytes += EVENT_FRAME_OVERHEAD + len(body)
 
     @property
     def has_frames(self) -> bool:
@@ -189,12 +201,30 @@ class SubscriptionState:
         owed, self._owed = self._owed, 0
         return owed
 
+    def owed_ahead(self) -> int:
+        """Credit to send for what is queued, though nobody took it yet, once it is half of the whole. Else 0.
+
+        Only for who waits for an answer that comes behind the events, and bounds `queued_bytes`.
+        """
+        unpaid = self.queued_bytes - self._paid_ahead + self._in_hand + self._owed
+        if unpaid * 2 < self.credit or not unpaid:
+            return 0
+        self._paid_ahead = self.queued_bytes
+        self._in_hand = self._owed = 0
+        return unpaid
+
     def drain(self) -> Iterator[Event]:
         """The events of the next frame. The credit of a frame is owed once all its events were taken."""
         name, body, fields = self._frames.popleft()
         if name == "EVENTS":
+            cost = EVENT_FRAME_OVERHEAD + len(body)
+            self.queued_bytes -= cost
+            paid = min(self._paid_ahead, cost)
+            self._paid_ahead -= paid
+            self._in_hand = cost - paid
             yield from self._events(body)
-            self._owed += EVENT_FRAME_OVERHEAD + len(body)
+            self._owed += self._in_hand
+            self._in_hand = 0
         elif name == "SNAPSHOT_END":
             self.s0 = None
             yield Event(SNAPSHOT_END, fields["s1"], 0, self.epoch, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Iterable, Optional, Type
 
-from .batches import BATCH_BYTES, WINDOW_BYTES, RecordLike
+from .batches import BATCH_BYTES, WINDOW_BYTES, Many, RecordLike
 from .calls import Pipeline
 from .errors import ConnectionLost, LarderError
 from .results import Accounting
@@ -38,18 +38,23 @@ class ImportSession:
         self.is_resumed = bool(begun["resumed"])
         return self
 
-    def save_many(self, kind: str, records: Iterable[RecordLike], *, mode: str = "merge", batch_bytes: int = BATCH_BYTES,
+    def save_many(self, kind: str, records: Iterable[RecordLike], *, mode: str = "merge", personal: bool = False,
+                  unless_exists: Optional[str] = None, dry_run: bool = False, batch_bytes: int = BATCH_BYTES,
                   window_bytes: int = WINDOW_BYTES) -> Accounting:
-        """As the client's, in this import. Its own accounting is given, and added to the import's."""
+        """As the client's, in this import. Its own accounting is given, and added to the import's.
+
+        A dry run takes no batch numbers, and is not added to the import's accounting.
+        """
         client = self._client
+        many = Many(mode, personal, unless_exists, dry_run, batch_bytes, window_bytes)
         found = client._run(client._calls.kind_named(kind))
-        pipeline = Pipeline(client._session, found, mode, batch_bytes, window_bytes, self.origin, self._next_batch,
-                            self.last_batch)
+        pipeline = Pipeline(client._session, found, many, self.origin, self._next_batch, self.last_batch)
         try:
             client._run(pipeline.add_all(records))
         finally:
             self._next_batch = pipeline.next_batch
-            self.accounting.merge(pipeline.accounting)
+            if not dry_run:
+                self.accounting.merge(pipeline.accounting)
         return pipeline.accounting
 
     def skip(self, count: int = 1) -> None:

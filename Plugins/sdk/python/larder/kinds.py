@@ -73,10 +73,14 @@ class Field:
 
 
 class Kind:
-    """A type of record: its fields in ascending order of number, its key, its label. Not changed after it is made."""
+    """A type of record: its fields in ascending order of number, its key, its label. Not changed after it is made.
+
+    A draft, as `Client.define` takes it, may leave number and version to the library: they are 0 then.
+    """
 
     def __init__(self, number: int, name: str, version: int, fields: Iterable[Field], key_count: int,
-                 label: Iterable[int] = ()) -> None:
+                 label: Iterable[int] = (), *, is_draft: bool = False) -> None:
+        self.is_draft = is_draft
         self.number = number
         self.name = name
         self.version = version
@@ -104,8 +108,9 @@ class Kind:
         return hash((self.number, self.version))
 
     def _problem(self) -> str:
-        if not 1 <= self.number <= NUMBER_MAX or not 1 <= self.version <= NUMBER_MAX:
-            return f"number and version are 1 ... {NUMBER_MAX}"
+        least = 0 if self.is_draft else 1
+        if not least <= self.number <= NUMBER_MAX or not least <= self.version <= NUMBER_MAX:
+            return f"number and version are {least} ... {NUMBER_MAX}"
         if not _NAME.match(self.name):
             return f"{self.name!r} is not a name"
         if self.key_count < 1 or len(self.fields) < self.key_count:
@@ -127,26 +132,27 @@ class Kind:
         return ""
 
     @classmethod
-    def decode(cls, data: bytes) -> "Kind":
+    def decode(cls, data: bytes, *, is_draft: bool = False) -> "Kind":
         """Reads one declaration to its last byte."""
         reader = Reader(data)
-        kind = cls.read(reader)
+        kind = cls.read(reader, is_draft=is_draft)
         reader.finish("bad_message")
         return kind
 
     @classmethod
-    def read(cls, reader: Reader) -> "Kind":
+    def read(cls, reader: Reader, *, is_draft: bool = False) -> "Kind":
         """Reads a declaration where the reader is. Every rule is checked where the offending value begins."""
         try:
-            return cls._read(reader)
+            return cls._read(reader, is_draft)
         except DecodeError as error:
             raise named_in(error, "bad_message")
 
     @classmethod
-    def _read(cls, reader: Reader) -> "Kind":
-        number = _number(reader, "a kind's number")
+    def _read(cls, reader: Reader, is_draft: bool) -> "Kind":
+        least = 0 if is_draft else 1
+        number = _number(reader, "a kind's number", least=least)
         name = _name(reader)
-        version = _number(reader, "a version")
+        version = _number(reader, "a version", least=least)
         key_count = _number(reader, "a key field count", U64_MAX)
         at = reader.offset
         count = reader.count()
@@ -176,7 +182,7 @@ class Kind:
             if field_number not in numbers or field_number in label:
                 raise DecodeError("bad_message", at, f"the label field {field_number} is not declared, or twice")
             label.append(field_number)
-        return cls(number, name, version, fields, key_count, label)
+        return cls(number, name, version, fields, key_count, label, is_draft=is_draft)
 
     def encode(self) -> bytes:
         """The declaration's bytes."""
@@ -195,7 +201,7 @@ class Kind:
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> "Kind":
-        """From the form of `Protocol/kinds/*.json`."""
+        """From the form of `Protocol/kinds/*.json`. Without number or version, or with 0, it is a draft."""
         fields = []
         for item in form["fields"]:
             constraints = sum(bit for name, bit in _CONSTRAINTS if item.get(name))
@@ -206,8 +212,9 @@ class Kind:
         key = list(form["key"])
         if [names.get(name) for name in key] != list(range(1, len(key) + 1)):
             raise EncodeError("bad_message", "the key is not the fields 1 ... k in their order", form["kind"])
-        return cls(form["number"], form["kind"], form["version"], fields, len(key),
-                   [names[name] for name in form.get("label", ())])
+        number, version = form.get("number", 0), form.get("version", 0)
+        return cls(number, form["kind"], version, fields, len(key), [names[name] for name in form.get("label", ())],
+                   is_draft=number == 0 or version == 0)
 
     def to_json(self) -> Dict[str, Any]:
         """The same form, without what is only for people (`about`)."""
@@ -251,11 +258,11 @@ def field_problem(item: Field, last: int) -> str:
     return ""
 
 
-def _number(reader: Reader, what: str, most: int = NUMBER_MAX) -> int:
+def _number(reader: Reader, what: str, most: int = NUMBER_MAX, least: int = 1) -> int:
     at = reader.offset
     value = reader.varint()
-    if not 1 <= value <= most:
-        raise DecodeError("bad_message", at, f"{what} is 1 ... {most}")
+    if not least <= value <= most:
+        raise DecodeError("bad_message", at, f"{what} is {least} ... {most}")
     return value
 
 

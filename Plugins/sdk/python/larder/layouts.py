@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from .codec import Reader, Writer
 from .errors import DecodeError, EncodeError
 from .kinds import Kind
+from .varint import U64_MAX
 
 
 class Layout:
@@ -58,27 +59,48 @@ class Checked(Layout):
         self.base.put(writer, value)
 
 
+class Judged(Layout):
+    """A field that must suit the ones before it: `problem` is told all of them, and this one, and says what is wrong."""
+
+    def __init__(self, base: Layout, problem: Callable[[Mapping[str, Any]], str]) -> None:
+        self.base = base
+        self.problem = problem
+        self.default = base.default
+
+    def get(self, reader: Reader) -> Any:
+        return self.base.get(reader)
+
+    def put(self, writer: Writer, value: Any) -> None:
+        self.base.put(writer, value)
+
+
 class ListOf(Layout):
-    """A varint count, then as many items; at least `least`."""
+    """A varint count, then as many items; at least `least`, at most `most`."""
 
     default: Any = ()
 
-    def __init__(self, item: Layout, least: int = 0) -> None:
+    def __init__(self, item: Layout, least: int = 0, most: int = U64_MAX) -> None:
         self.item = item
         self.least = least
+        self.most = most
         if least:
             self.default = ...
+
+    def _problem(self, count: int) -> str:
+        if count < self.least:
+            return f"{count} items, at least {self.least} are needed"
+        return f"{count} items, at most {self.most} may be" if count > self.most else ""
 
     def get(self, reader: Reader) -> List[Any]:
         at = reader.offset
         count = reader.count()
-        if count < self.least:
-            raise DecodeError("bad_message", at, f"{count} items, at least {self.least} are needed")
+        if self._problem(count):
+            raise DecodeError("bad_message", at, self._problem(count))
         return [self.item.get(reader) for _ in range(count)]
 
     def put(self, writer: Writer, value: Any) -> None:
-        if len(value) < self.least:
-            raise EncodeError("bad_message", f"{len(value)} items, at least {self.least} are needed")
+        if self._problem(len(value)):
+            raise EncodeError("bad_message", self._problem(len(value)))
         writer.varint(len(value))
         for item in value:
             self.item.put(writer, item)
@@ -113,7 +135,11 @@ class Struct(Layout):
         for name, layout in self.fields:
             if isinstance(layout, When) and not layout.present(value):
                 continue
+            begin = reader.offset
             value[name] = layout.get(reader)
+            wrong = layout.problem(value) if isinstance(layout, Judged) else ""
+            if wrong:
+                raise DecodeError("bad_message", begin, wrong)
         if self.rule and self.rule(value):
             raise DecodeError("bad_message", at, self.rule(value))
         return value
@@ -133,6 +159,9 @@ class Struct(Layout):
                     continue
             if item is ...:
                 raise EncodeError("bad_message", f"{name} is needed")
+            wrong = layout.problem({**value, name: item}) if isinstance(layout, Judged) else ""
+            if wrong:
+                raise EncodeError("bad_message", wrong)
             layout.put(writer, item)
 
 
@@ -144,6 +173,13 @@ class Declaration(Layout):
 
     def put(self, writer: Writer, value: Kind) -> None:
         writer.raw(value.encode())
+
+
+class Draft(Declaration):
+    """A kind declaration whose number and version may be 0: left to the library."""
+
+    def get(self, reader: Reader) -> Kind:
+        return Kind.read(reader, is_draft=True)
 
 
 class Rest(Layout):

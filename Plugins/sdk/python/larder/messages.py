@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Callable, Dict, Mapping, Optional
 
 from .codec import Reader, Writer
 from .entries import ENDED_COUNTS, WRITTEN_COUNTS, read_runs
 from .errors import DecodeError, EncodeError, named_in
-from .layouts import (BYTES, EMPTY_BYTES, EMPTY_TEXT, SVARINT, TEXT, U32, U64, U8, VARINT, ZERO, Declaration,
-                      ListOf, Rest, Struct, When, among, counts, flags, sized, within)
+from .kinds import is_blank
+from .layouts import (BYTES, EMPTY_BYTES, EMPTY_TEXT, SVARINT, TEXT, U32, U64, U8, VARINT, ZERO, Checked, Declaration,
+                      Draft, Judged, ListOf, Rest, Struct, When, among, counts, flags, sized, within)
+from .varint import U64_MAX, read_varint
 
 REQUEST, NOTICE, REPLY = "request", "notice", "reply"
+
+SAVE, DELETE, MOVE, RESTORE = 1, 2, 3, 4
+PERSONAL, IF_SEQ, UNLESS_EXISTS, UNSET = 1, 2, 4, 8
 
 
 class Message:
@@ -55,29 +60,55 @@ def _check_runs(data: bytes, offset: int) -> None:
         pass
 
 
+def _check_single_entries(data: bytes, offset: int) -> None:
+    """Runs of exactly one entry each."""
+    for run in read_runs(data, offset):
+        try:
+            length, body = read_varint(data, run.start)
+        except DecodeError:
+            length, body = 0, run.end
+        if length == 0 or body + length != run.end:
+            raise DecodeError("bad_message", run.start, "a run that is not one entry")
+
+
 STORED = Struct(("kind", VARINT), ("seq", VARINT), ("first_seq", VARINT), ("saved_at", SVARINT),
                 ("changed_at", SVARINT), ("origin", VARINT), ("record", BYTES))
 
 
 def _operation_problem(value: Mapping[str, Any]) -> str:
-    save, mode, options = value["verb"] == 1, value["mode"], value.get("options", 0)
-    if not (1 <= mode <= 4 if save else mode == 0):
+    verb, mode, options = value["verb"], value["mode"], value.get("options", 0)
+    if not (1 <= mode <= 4 if verb == SAVE else mode == 0):
         return f"the mode {mode} is none of the operation's"
-    if options & 8 and not (save and mode == 3):
+    if options & UNSET and not (verb == SAVE and mode == 3):
         return "only a merge unsets fields"
+    if options & UNLESS_EXISTS and verb == DELETE:
+        return "a delete has no values that others could have"
     return ""
 
 
+def _known_problem(value: Mapping[str, Any]) -> str:
+    return "of a delete or a restore it is 0" if value["verb"] in (DELETE, RESTORE) and value["known"] else ""
+
+
+def _with(bit: int) -> Callable[[Mapping[str, Any]], bool]:
+    return lambda value: bool(value.get("options", 0) & bit)
+
+
 OPERATION = Struct(
-    ("verb", among(U8, 1, 2)), ("mode", within(U8, 0, 4)), ("options", flags(U8, 15)), ("kind", VARINT),
-    ("known", ZERO), ("if_seq", When(VARINT, lambda value: bool(value.get("options", 0) & 2))),
-    ("unless_exists", When(VARINT, lambda value: bool(value.get("options", 0) & 4))),
-    ("unset", When(ListOf(VARINT), lambda value: bool(value.get("options", 0) & 8))), ("body", BYTES),
-    rule=_operation_problem)
+    ("verb", among(U8, SAVE, DELETE, MOVE, RESTORE)), ("mode", within(U8, 0, 4)), ("options", flags(U8, 15)),
+    ("kind", VARINT), ("known", Judged(ZERO, _known_problem)), ("if_seq", When(VARINT, _with(IF_SEQ))),
+    ("unless_exists", When(VARINT, _with(UNLESS_EXISTS))), ("unset", When(ListOf(VARINT), _with(UNSET))),
+    ("old_key", When(BYTES, lambda value: value["verb"] == MOVE)),
+    ("first_seq", When(within(VARINT, 1, U64_MAX), lambda value: value["verb"] == RESTORE)),
+    ("saved_at", When(SVARINT, lambda value: value["verb"] == RESTORE)), ("body", BYTES), rule=_operation_problem)
 
 _REFUSAL = Struct(("position", VARINT), ("error", VARINT), ("field", VARINT), ("offset", VARINT), ("reason", TEXT))
 _RESULT = Struct(("outcome", within(U8, 0, 7)), ("seq", U64), ("key", BYTES))
 _KIND_COUNT = Struct(("kind", VARINT), ("records", VARINT))
+_GROUP_COUNT = Struct(("present", among(U8, 0, 1)), ("value", Judged(
+    BYTES, lambda value: "records without a value have none here" if value["value"] and not value["present"] else "")),
+                      ("records", VARINT))
+_MATCH = Struct(("rank", VARINT), ("record", STORED))
 _FACT = Struct(("name", TEXT), ("value", TEXT))
 _SESSION = Struct(("id", VARINT), ("name", TEXT), ("version", TEXT), ("roles", VARINT), ("events", VARINT),
                   ("pid", VARINT), ("subscriptions", VARINT), ("lag", VARINT))
@@ -117,10 +148,26 @@ _MESSAGES = (
     Message(0x85, "RECORD", "H", REPLY, Struct(("record", STORED))),
     Message(0x06, "LIST", "C", REQUEST, Struct(
         ("kind", ZERO), ("flags", flags(U8, 1)), ("limit", within(VARINT, 1, 10_000)), ("bytes_limit", ZERO),
-        ("token", EMPTY_BYTES)), 0x86),
+        ("token", EMPTY_BYTES), ("condition", EMPTY_TEXT), ("order", ZERO)), 0x86),
     Message(0x86, "PAGE", "H", REPLY, Struct(("is_end", among(U8, 0, 1)), ("token", BYTES), ("records", ListOf(STORED)))),
-    Message(0x07, "COUNT", "C", REQUEST, Struct(("kind", ZERO)), 0x87),
-    Message(0x87, "COUNTED", "H", REPLY, Struct(("counts", ListOf(_KIND_COUNT)))),
+    Message(0x07, "COUNT", "C", REQUEST, Struct(("kind", ZERO), ("condition", EMPTY_TEXT), ("group", ZERO)), 0x87),
+    Message(0x87, "COUNTED", "H", REPLY, Struct(("counts", ListOf(_KIND_COUNT)), ("groups", ListOf(_GROUP_COUNT)))),
+    Message(0x1B, "FIND", "C", REQUEST, Struct(
+        ("kind", VARINT), ("field", VARINT), ("value", BYTES), ("limit", within(VARINT, 1, 1_000))), 0x9B),
+    Message(0x9B, "FOUND", "H", REPLY, Struct(("is_end", among(U8, 0, 1)), ("records", ListOf(STORED)))),
+    Message(0x1C, "SEARCH", "C", REQUEST, Struct(
+        ("kind", ZERO), ("query", Checked(sized(TEXT, 1, 256), lambda query: not is_blank(query), "not blank")),
+        ("limit", within(VARINT, 1, 1_000)), ("token", EMPTY_BYTES)), 0x9C),
+    Message(0x9C, "MATCHES", "H", REPLY, Struct(
+        ("is_end", among(U8, 0, 1)), ("token", BYTES), ("matches", ListOf(_MATCH)))),
+    Message(0x1D, "HISTORY", "C", REQUEST, Struct(
+        ("kind", VARINT), ("key", BYTES), ("limit", within(VARINT, 1, 1_000))), 0x9D),
+    Message(0x9D, "HISTORY_IS", "H", REPLY, Struct(("runs", Rest(_check_single_entries)))),
+    Message(0x20, "ENTRIES", "C", REQUEST, Struct(("seqs", ListOf(VARINT, 1, 1_000))), 0xA0),
+    Message(0xA0, "ENTRIES_ARE", "H", REPLY, Struct(("runs", Rest(_check_single_entries)))),
+    Message(0x13, "DEFINE", "C", REQUEST, Struct(("declaration", Draft())), 0x93),
+    Message(0x93, "DEFINED", "H", REPLY, Struct(
+        ("number", VARINT), ("version", VARINT), ("is_changed", among(U8, 0, 1)))),
     Message(0x08, "CLEAR", "C", REQUEST, Struct(("kind", ZERO)), 0x88),
     Message(0x9E, "PROGRESS", "H", NOTICE, Struct(("done", VARINT), ("total", VARINT)), has_id=True),
     Message(0x88, "CLEARED", "H", REPLY, Struct(("deleted", VARINT), ("seq", U64))),

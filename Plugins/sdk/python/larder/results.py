@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
 
 from .entries import WRITTEN_COUNTS
 from .errors import ERROR_NAMES, EncodeError
@@ -98,6 +98,65 @@ class Refusal:
     offset: int = 0
     reason: str = ""
     local: bool = False
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one operation of a batch.
+
+    `outcome` is one of `WRITTEN_COUNTS`. `seq` is that of the entry written, else of the current one (already_saved,
+    unchanged, a conflict), else 0. `key` is the key bytes if the host made them, `refusal` why it was refused.
+    """
+
+    outcome: str
+    seq: int
+    key: bytes = b""
+    refusal: Optional[Refusal] = None
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a batch did: the seq that it depends on, the counts by outcome, and the operations' results in their order."""
+
+    seq: int
+    counts: Dict[str, int]
+    results: List[Result]
+
+    @property
+    def refusals(self) -> List[Refusal]:
+        """Why operations were refused, in the order of their positions."""
+        return [result.refusal for result in self.results if result.refusal is not None]
+
+    @classmethod
+    def of(cls, reply: Mapping[str, Any], refusals: Mapping[int, Refusal]) -> "Written":
+        """From the fields of WRITTEN, and its refusals by position."""
+        results = [Result(WRITTEN_COUNTS[item["outcome"]], item["seq"], item["key"], refusals.get(position))
+                   for position, item in enumerate(reply.get("results", ()))]
+        return cls(reply["seq"], {name: reply[name] for name in WRITTEN_COUNTS}, results)
+
+
+class Match(NamedTuple):
+    """A record that a search found. `rank` 0: its label is the query, 1: begins with it, 2: a word of it does, 3: contains
+    it, 4: has all its words, 5: some are in other fields."""
+
+    rank: int
+    stored: Stored
+
+
+class Found(List[Stored]):
+    """The records that `find` found, in the order of saving; `is_all` unless there are more than were asked for."""
+
+    def __init__(self, records: Iterable[Stored], is_all: bool) -> None:
+        super().__init__(records)
+        self.is_all = is_all
+
+
+class Defined(NamedTuple):
+    """What became of a declaration: the kind's number, its version now, and whether anything was new."""
+
+    number: int
+    version: int
+    is_changed: bool
 
 
 @dataclass

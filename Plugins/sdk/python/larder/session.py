@@ -70,7 +70,13 @@ class Session:
 
     def return_credit(self, state: SubscriptionState) -> None:
         """Queues CREDIT when enough of it was used."""
-        owed = state.owed()
+        self._give(state, state.owed())
+
+    def credit_ahead(self, state: SubscriptionState) -> None:
+        """Queues CREDIT for what is queued and was not taken yet, when enough of it was used."""
+        self._give(state, state.owed_ahead())
+
+    def _give(self, state: SubscriptionState, owed: int) -> None:
         if owed and not state.ended and state.id in self.subscriptions:
             self.notice("CREDIT", {"bytes": owed}, state.id)
 

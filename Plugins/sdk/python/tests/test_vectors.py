@@ -85,7 +85,7 @@ class StrictnessTests(unittest.TestCase):
         for vector in load("messages")["valid"]:
             message = BY_NUMBER[vector["type"]]
             data = octets(vector)
-            if vector["message"] == "EVENTS":  # a cut between runs leaves a whole message
+            if "runs" in vector["value"]:  # a cut between runs leaves a whole message
                 continue
             self.assert_strict(vector["name"], data, message.decode, message.encode, flip=len(data) < 600)
 

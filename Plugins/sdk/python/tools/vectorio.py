@@ -157,7 +157,7 @@ def encode_frames(vector: Mapping[str, Any]) -> bytes:
 def decode_message(vector: Mapping[str, Any], data: bytes) -> Any:
     message = messages.BY_NUMBER[vector["type"]]
     value = shown(message.decode(data))
-    if vector["message"] == "EVENTS":
+    if "runs" in value:
         body = bytes.fromhex(value["runs"])
         value["runs"] = [{"first_seq": run.first_seq, "time": run.time, "entries": body[run.start:run.end].hex()}
                          for run in entries.read_runs(body, 0)]
@@ -165,7 +165,14 @@ def decode_message(vector: Mapping[str, Any], data: bytes) -> Any:
 
 
 _BYTES = {("HELLO", "token"), ("GET", "key"), ("LIST", "token"), ("PAGE", "token"), ("PING", "bytes"),
-          ("PONG", "bytes")}
+          ("PONG", "bytes"), ("FIND", "value"), ("SEARCH", "token"), ("MATCHES", "token"), ("HISTORY", "key")}
+#: In which fields of a message's lists there are bytes.
+_BYTES_IN = {"WRITE": ("operations", "body", "old_key"), "WRITTEN": ("results", "key"), "PAGE": ("records", "record"),
+             "FOUND": ("records", "record"), "COUNTED": ("groups", "value")}
+
+
+def _with_bytes(item: Mapping[str, Any], *fields: str) -> Dict[str, Any]:
+    return {name: bytes.fromhex(value) if name in fields else value for name, value in item.items()}
 
 
 def encode_message(vector: Mapping[str, Any]) -> bytes:
@@ -173,14 +180,18 @@ def encode_message(vector: Mapping[str, Any]) -> bytes:
     for field in list(value):
         if (name, field) in _BYTES:
             value[field] = bytes.fromhex(value[field])
-    for group, field in (("operations", "body"), ("results", "key"), ("records", "record")):
-        if group in value and name in ("WRITE", "WRITTEN", "PAGE"):
-            value[group] = [{**item, field: bytes.fromhex(item[field])} for item in value[group]]
+    group, *fields = _BYTES_IN.get(name, ("",))
+    if group in value:
+        value[group] = [_with_bytes(item, *fields) for item in value[group]]
+    if name == "MATCHES":
+        value["matches"] = [{**item, "record": _with_bytes(item["record"], "record")} for item in value["matches"]]
     if name == "RECORD":
-        value["record"] = {**value["record"], "record": bytes.fromhex(value["record"]["record"])}
+        value["record"] = _with_bytes(value["record"], "record")
+    if name == "DEFINE":
+        value["declaration"] = Kind.from_json(value["declaration"])
     if name == "KIND_LIST":
         value["kinds"] = [Kind.from_json(form) for form in value["kinds"]]
-    if name == "EVENTS":
+    if "runs" in value:
         out = Writer()
         for run in value["runs"]:
             body = bytes.fromhex(run["entries"])
