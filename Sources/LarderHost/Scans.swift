@@ -100,11 +100,15 @@ extension Connection {
 
     // MARK: COUNT
 
+    private static let groupCountMax = 10_000
+
     func scan(_ id: UInt32, _ count: Count) {
         guard let condition = condition(count.condition, kind: count.kind, id) else { return }
         var groups: GroupCounter?
         if count.group != 0 {
-            groups = host.store.schema(count.kind).flatMap { GroupCounter(field: count.group, schema: $0) }
+            groups = host.store.schema(count.kind).flatMap {
+                GroupCounter(field: count.group, schema: $0, limit: Connection.groupCountMax)
+            }
             if groups == nil { return noField(count.group, kind: count.kind, id) }
         }
         var counts: [Int: Int] = count.kind == 0 ? [:] : [count.kind: 0]
@@ -129,7 +133,7 @@ extension Connection {
             guard session.end(request) else { return .done }
             if isTooMany {
                 send(
-                    ErrorReply(.tooManyGroups, message: "the field has more than \(GroupCounter.limitMax) values"), id: id)
+                    ErrorReply(.tooManyGroups, message: "the field has more than \(Connection.groupCountMax) values"), id: id)
             } else {
                 let rows = counts.sorted { $0.key < $1.key }.map { KindCount(kind: $0.key, count: $0.value) }
                 send(
