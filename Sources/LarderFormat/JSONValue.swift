@@ -20,7 +20,7 @@ public struct JSONObject: Sendable {
     public private(set) var members: [(name: String, value: JSONValue)]
 
     /// For members whose names are known to differ.
-    init(members: [(name: String, value: JSONValue)]) { self.members = members }
+    public init(members: [(name: String, value: JSONValue)]) { self.members = members }
 
     /// The member of that name, compared by code units; O(n).
     public subscript(_ name: String) -> JSONValue? {

@@ -79,6 +79,8 @@ public final class Host {
 
     /// Serves until it is stopped by a signal, by GIVE_WAY, or by being idle. Returns the exit code.
     public func run() -> Int32 {
+        // Opening may have taken longer than a host is idle: the loop's time is still that of before.
+        loop.updateTime()
         do throws(LoopError) {
             endOfTurn = try LoopPhase(loop: loop, place: .check) { [unowned self] in turnEnds() }
             try endOfTurn?.start()

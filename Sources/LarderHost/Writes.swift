@@ -148,9 +148,10 @@ extension Connection {
         counts.refused = batch.counts[.refused]
         var results: [Written.Result]?
         if header.flags.contains(.results) {
-            results = batch.outcomes.indices.map { at in
+            // Both are made anew at each call.
+            results = zip(batch.outcomes, batch.seqs).enumerated().map { at, result in
                 Written.Result(
-                    WriteOutcome(rawValue: batch.outcomes[at].rawValue) ?? .refused, seq: batch.seqs[at],
+                    WriteOutcome(rawValue: result.0.rawValue) ?? .refused, seq: result.1,
                     key: batch.madeKey(at: at) ?? [])
             }
         }

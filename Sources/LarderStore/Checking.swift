@@ -72,7 +72,8 @@ extension StoreCore {
             batch.oldKeys.append(old)
         }
         if op.isRestore {
-            guard operation.firstSeq > 0, operation.firstSeq < nextSeq, timeRange.contains(operation.savedAt) else {
+            // Whether the seq is one of this log is decided with the operation: those before it in the batch have theirs.
+            guard operation.firstSeq > 0, timeRange.contains(operation.savedAt) else {
                 batch.refuse(.badPlace(operation.firstSeq))
                 return nil
             }

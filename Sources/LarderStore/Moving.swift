@@ -49,7 +49,7 @@ extension StoreCore {
     ) throws(StoreError) {
         dependsOnStaged = dependsOnStaged || stagedOps.count > 0
         dependsOnInFlight = dependsOnInFlight || inFlightOps.count > 0
-        guard isFree(firstSeq: rare.restoredFirstSeq) else {
+        guard rare.restoredFirstSeq < nextSeq, isFree(firstSeq: rare.restoredFirstSeq) else {
             batch.refusals.append(Refusal(position: at, reason: .badPlace(rare.restoredFirstSeq)))
             return batch.conclude(pointer, .refused, seq: 0)
         }

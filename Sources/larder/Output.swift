@@ -12,6 +12,8 @@ final class Output {
     let isTerminal: Bool
     /// Colours are wanted and shown.
     let hasColours: Bool
+    /// Called with the errno where bytes can't be written; nil: as `flush` says.
+    var onFault: ((Int32) -> Void)?
     private var writer = ByteWriter(reserving: flushByteCount + 4_096)
 
     init(descriptor: Int32, mayColour: Bool) {
@@ -71,6 +73,10 @@ final class Output {
                 poll(&ready, 1, -1)
             } else if errno != EINTR {
                 let number = errno
+                if let onFault {
+                    onFault(number)
+                    break
+                }
                 if descriptor == STDOUT_FILENO && number != EPIPE {
                     _ = "larder: writing the output: \(errorText(number))\n".withCString {
                         write(STDERR_FILENO, $0, strlen($0))

@@ -16,7 +16,7 @@ enum KindsCommand: Command {
         let kinds = try context.session().kinds()
         let shown = try name.map { [try kinds.named($0)] } ?? kinds.all
         if context.isJSON {
-            for kind in shown { context.output.json { write(kind, into: &$0) } }
+            for kind in shown { context.output.json { KindJSON.write(kind, into: &$0) } }
         } else if name == nil {
             printKinds(shown, context.output)
         } else {
@@ -46,49 +46,11 @@ enum KindsCommand: Command {
             width: output.width)
         for field in kind.fields {
             var remarks = field.number <= kind.keyFieldCount ? ["key"] : []
-            remarks += constraintNames(field).map { $0.split(separator: "_").joined(separator: " ") }
+            remarks += KindJSON.constraintNames(field).map { $0.split(separator: "_").joined(separator: " ") }
             if kind.labelFields.contains(field.number) { remarks.append("label") }
             if !field.choices.isEmpty { remarks.append(field.choices.map(\.name).joined(separator: " | ")) }
             table.add(["\(field.number)", field.name, field.type.name, remarks.joined(separator: ", ")])
         }
         table.print(to: output, withHeading: true)
-    }
-
-    private static func constraintNames(_ field: Field) -> [String] {
-        let names: [(FieldConstraints, String)] = [
-            (.required, "required"), (.notBlank, "not_blank"), (.notZero, "not_zero"), (.indexed, "indexed"),
-            (.personal, "personal"),
-        ]
-        return names.filter { field.constraints.contains($0.0) }.map { $0.1 }
-    }
-
-    /// As a kind's file has it.
-    private static func write(_ kind: Kind, into json: inout JSONWriter) {
-        json.member("kind", kind.name)
-        json.member("number", kind.number)
-        json.member("version", kind.version)
-        for (member, numbers) in [("key", Array(1...kind.keyFieldCount)), ("label", kind.labelFields)] {
-            json.name(member)
-            json.beginArray()
-            for number in numbers { json.string(kind.field(number)?.name ?? "") }
-            json.endArray()
-        }
-        json.name("fields")
-        json.beginArray()
-        for field in kind.fields {
-            json.beginObject()
-            json.member("number", field.number)
-            json.member("name", field.name)
-            json.member("type", field.type.name)
-            for constraint in constraintNames(field) { json.member(constraint, true) }
-            if !field.choices.isEmpty {
-                json.name("values")
-                json.beginObject()
-                for choice in field.choices { json.member(String(choice.number), choice.name) }
-                json.endObject()
-            }
-            json.endObject()
-        }
-        json.endArray()
     }
 }
