@@ -163,14 +163,15 @@ public final class Host {
         }
     }
 
-    /// Runs what waits, as far as the turn's time goes; what it does not come to is first in the next turn.
+    /// Runs what waits, as far as the turn's time goes and until there is something new; what it does not come to is first
+    /// in the next turn.
     private func runLaterTasks() {
         // New requests had their own time, and must not take that of those that wait.
         budget.turnEnds()
         let tasks = laterTasks
         laterTasks = []
         for (at, task) in tasks.enumerated() {
-            guard budget.sliceEnd() != nil else {
+            guard budget.sliceEnd() != nil, at == 0 || !loop.hasEvents else {
                 laterTasks.insert(contentsOf: tasks[at...], at: 0)
                 break
             }

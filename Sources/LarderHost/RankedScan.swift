@@ -22,9 +22,9 @@ final class RankedScan {
     let pageType: MessageType
     let sum: UInt32
     let key: (LarderStore.StoredRecord) -> RankingKey
-    var best: BestRecords
-    var walk: RecordWalk
-    var body: PageBody
+    @exclusivity(unchecked) var best: BestRecords
+    @exclusivity(unchecked) var walk: RecordWalk
+    @exclusivity(unchecked) var body: PageBody
     /// The best ones, once the walk is done.
     var chosen: [Ranked]?
     var next = 0

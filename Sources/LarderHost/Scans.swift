@@ -72,16 +72,11 @@ extension Connection {
     private func scanInSavedOrder(
         _ id: UInt32, _ list: List, _ condition: Condition?, _ page: PageBody, _ sum: UInt32, after: UInt64?
     ) {
-        var body = page
-        var walk = RecordWalk(kind: list.kind, isReverse: list.isReverse, after: after)
+        let scan = SavedOrderScan(
+            condition, RecordWalk(kind: list.kind, isReverse: list.isReverse, after: after), page)
         let request = session.begin(id, now: host.now)
         work(on: request) { [unowned self] () throws(StoreError) in
-            let step = try host.store.walk(&walk, slice: scanStepRecordCount) { stored in
-                if let condition, !condition.matches(ConditionSubject(stored)) { return true }
-                guard body.hasRoom(stored.record.count) else { return false }
-                body.add(stored)
-                return true
-            }
+            let step = try scan.look(host.store)
             switch step {
             case .more: return .more
             case .cold(let read): return .cold(read)
@@ -90,10 +85,10 @@ extension Connection {
             guard session.end(request) else { return .done }
             var token: [UInt8]?
             if case .stopped = step {
-                let place = Ranked(key: nil, firstSeq: walk.lastFirstSeq ?? 0)
+                let place = Ranked(key: nil, firstSeq: scan.walk.lastFirstSeq ?? 0)
                 token = ScanToken(asked: sum, epoch: host.store.epoch, place: place).encoded
             }
-            output.append(body.frame(.page, id: id, token: token))
+            output.append(scan.body.frame(.page, id: id, token: token))
             return .done
         }
     }
@@ -111,35 +106,88 @@ extension Connection {
             }
             if groups == nil { return noField(count.group, kind: count.kind, id) }
         }
-        var counts: [Int: Int] = count.kind == 0 ? [:] : [count.kind: 0]
-        var isTooMany = false
-        var walk = RecordWalk(kind: count.kind)
+        let scan = CountScan(condition, RecordWalk(kind: count.kind), groups)
         let request = session.begin(id, now: host.now)
         work(on: request) { [unowned self] () throws(StoreError) in
-            let step = try host.store.walk(&walk, slice: scanStepRecordCount) { stored in
-                if let condition, !condition.matches(ConditionSubject(stored)) { return true }
-                counts[stored.kind, default: 0] += 1
-                if groups?.add(stored.record) == false {
-                    isTooMany = true
-                    return false
-                }
-                return true
-            }
+            let step = try scan.look(host.store)
             switch step {
             case .more: return .more
             case .cold(let read): return .cold(read)
             case .end, .stopped: break
             }
             guard session.end(request) else { return .done }
-            if isTooMany {
+            if scan.isTooMany {
                 send(
                     ErrorReply(.tooManyGroups, message: "the field has more than \(Connection.groupCountMax) values"), id: id)
             } else {
-                let rows = counts.sorted { $0.key < $1.key }.map { KindCount(kind: $0.key, count: $0.value) }
-                send(
-                    Counted(rows, groups: (groups?.groups ?? []).map { GroupCount($0.value, count: $0.count) }), id: id)
+                send(Counted(scan.counts, groups: scan.groupCounts), id: id)
             }
             return .done
+        }
+    }
+}
+
+/// A page in saved order by a condition, being made. Loop thread only, one step at a time: its values are used without
+/// dynamic checks of access, which cost as much as a test of a record.
+private final class SavedOrderScan {
+    private let condition: Condition?
+    @exclusivity(unchecked) private(set) var walk: RecordWalk
+    @exclusivity(unchecked) private(set) var body: PageBody
+
+    init(_ condition: Condition?, _ walk: RecordWalk, _ body: PageBody) {
+        self.condition = condition
+        self.walk = walk
+        self.body = body
+    }
+
+    /// Looks at the next records; `stopped` when the page is full and there is another.
+    func look(_ store: Store) throws(StoreError) -> WalkStep {
+        try store.walk(&walk, slice: scanStepRecordCount) { stored in
+            if let condition, !condition.matches(ConditionSubject(stored)) { return true }
+            guard body.hasRoom(stored.record.count) else { return false }
+            body.add(stored)
+            return true
+        }
+    }
+}
+
+/// Counts being made, as above.
+private final class CountScan {
+    private let condition: Condition?
+    @exclusivity(unchecked) private var walk: RecordWalk
+    @exclusivity(unchecked) private var groups: GroupCounter?
+    /// By the kind's number; a few.
+    @exclusivity(unchecked) private(set) var counts: [KindCount] = []
+    /// Stopped, for the field has more values than are counted.
+    private(set) var isTooMany = false
+
+    init(_ condition: Condition?, _ walk: RecordWalk, _ groups: GroupCounter?) {
+        self.condition = condition
+        self.walk = walk
+        self.groups = groups
+        // A kind that is asked for is named where it has none.
+        if walk.kind != 0 { counts = [KindCount(kind: walk.kind, count: 0)] }
+    }
+
+    var groupCounts: [GroupCount] { (groups?.groups ?? []).map { GroupCount($0.value, count: $0.count) } }
+
+    func look(_ store: Store) throws(StoreError) -> WalkStep {
+        try store.walk(&walk, slice: scanStepRecordCount) { stored in
+            if let condition, !condition.matches(ConditionSubject(stored)) { return true }
+            count(stored.kind)
+            guard groups?.add(stored.record) != false else {
+                isTooMany = true
+                return false
+            }
+            return true
+        }
+    }
+
+    private func count(_ kind: Int) {
+        if let at = counts.firstIndex(where: { $0.kind >= kind }) {
+            if counts[at].kind == kind { counts[at].count += 1 } else { counts.insert(KindCount(kind: kind, count: 1), at: at) }
+        } else {
+            counts.append(KindCount(kind: kind, count: 1))
         }
     }
 }

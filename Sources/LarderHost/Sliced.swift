@@ -1,4 +1,5 @@
-// Long reads, cut into slices of about two milliseconds between the other work of the loop.
+// Long reads, cut into slices between the other work of the loop: of about two milliseconds where nothing else waits, of
+// one step where something does.
 
 import LarderFormat
 import LarderLoop
@@ -32,7 +33,7 @@ extension Connection {
                 case .cold(let read):
                     return host.read(read) { [weak self] in self?.work(on: request, step) }
                 case .more:
-                    if Loop.monotonicNanoseconds < until { continue }
+                    if Loop.monotonicNanoseconds < until, !host.loop.hasEvents { continue }
                     return host.later { [weak self] in self?.work(on: request, step) }
                 }
             }

@@ -66,6 +66,12 @@ public final class Loop {
     /// Nanoseconds from an arbitrary origin (CLOCK_MONOTONIC). From any thread.
     public static var monotonicNanoseconds: UInt64 { uv_hrtime() }
 
+    /// Whether something waits for the next turn already. One system call; for work that is willing to give way.
+    public var hasEvents: Bool {
+        var descriptor = pollfd(fd: uv_backend_fd(raw), events: Int16(POLLIN), revents: 0)
+        return poll(&descriptor, 1, 0) > 0
+    }
+
     /// Whether the caller is on the loop's thread.
     public var isOnThread: Bool { pthread_equal(pthread_self(), thread) != 0 }
 

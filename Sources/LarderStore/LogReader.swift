@@ -142,6 +142,11 @@ struct LogReader {
         return .cold(cold(segment, file, offset, count))
     }
 
+    /// The window that holds these bytes, if one does: valid until the next read.
+    func window(segment: UInt32, offset: Int) -> Window? {
+        windows.first { $0.bytes(segment: segment, offset: offset, needed: 1) != nil }
+    }
+
     /// Takes in what a cold read brought.
     mutating func supply(_ result: ColdResult) {
         guard result.failure == nil else { return }

@@ -115,7 +115,7 @@ extension StoreCore {
             switch try entry(segment, commit, place) {
             case .cold(let read): return .cold(read)
             case .entry(let view):
-                if hasKey(view.payload, key) { return .found(stored(view, commit)) }
+                if hasKey(view.payload, key) { return .found(stored(view, changedAt: commit.time)) }
             }
         }
         return .missing
@@ -129,13 +129,14 @@ extension StoreCore {
         let (segment, commit) = try locate(place)
         switch try entry(segment, commit, place) {
         case .cold(let read): return .cold(read)
-        case .entry(let view): return .found(stored(view, commit))
+        case .entry(let view): return .found(stored(view, changedAt: commit.time))
         }
     }
 
-    private func stored(_ view: EntryView, _ commit: CommitPlace) -> StoredRecord {
+    @inline(__always)
+    func stored(_ view: EntryView, changedAt: Int64) -> StoredRecord {
         StoredRecord(
-            kind: view.kind, seq: view.seq, firstSeq: view.firstSeq, savedAt: view.savedAt, changedAt: commit.time,
+            kind: view.kind, seq: view.seq, firstSeq: view.firstSeq, savedAt: view.savedAt, changedAt: changedAt,
             origin: view.origin, record: view.payload)
     }
 
@@ -158,7 +159,7 @@ extension StoreCore {
                 case .cold(let read): return .cold(read)
                 case .entry(let view):
                     if cursor.count > 0 && view.payload.count > cursor.byteLimit { return .done(isEnd: false) }
-                    show(stored(view, commit))
+                    show(stored(view, changedAt: commit.time))
                     cursor.limit -= 1
                     cursor.byteLimit -= view.payload.count
                     cursor.count += 1
@@ -178,64 +179,6 @@ extension StoreCore {
             rows.append((schema.kind.number, liveCounts[at]))
         }
         return rows
-    }
-}
-
-/// A walk over the records in saved order, in slices. Each record that stays is seen once, as it is when it is passed.
-public struct RecordWalk: Sendable {
-    /// Kind's number, 0 for all.
-    public let kind: Int
-    public let isReverse: Bool
-    /// First seq of the last record seen, or nil at the beginning.
-    public var lastFirstSeq: UInt64?
-
-    public init(kind: Int, isReverse: Bool = false, after firstSeq: UInt64? = nil) {
-        self.kind = kind
-        self.isReverse = isReverse
-        lastFirstSeq = firstSeq
-    }
-}
-
-public enum WalkStep: Sendable {
-    /// The slice is used up.
-    case more
-    case end
-    /// `visit` did not want the record, which is seen again when the walk goes on.
-    case stopped
-    /// To go on, run the read and supply its result.
-    case cold(ColdRead)
-}
-
-extension StoreCore {
-    /// Shows up to `slice` records behind where the walk is.
-    mutating func walk(
-        _ walk: inout RecordWalk, slice: Int, _ visit: (StoredRecord) -> Bool
-    ) throws(StoreError) -> WalkStep {
-        let wanted = walk.kind == 0 ? nil : kinds.index(walk.kind)
-        if walk.kind != 0 && wanted == nil { return .end }
-        var ordinal: Int
-        if walk.isReverse {
-            ordinal = walk.lastFirstSeq.map { table.firstOrdinal(atOrAfter: $0) - 1 } ?? table.count - 1
-        } else {
-            ordinal = walk.lastFirstSeq.map { table.firstOrdinal(atOrAfter: $0 &+ 1) } ?? 0
-        }
-        var left = slice
-        while ordinal >= 0 && ordinal < table.count {
-            let place = table[UInt32(truncatingIfNeeded: ordinal)]
-            if !place.isHole && (wanted == nil || place.kindIndex == wanted) {
-                guard left > 0 else { return .more }
-                let (segment, commit) = try locate(place)
-                switch try entry(segment, commit, place) {
-                case .cold(let read): return .cold(read)
-                case .entry(let view):
-                    guard visit(stored(view, commit)) else { return .stopped }
-                    walk.lastFirstSeq = view.firstSeq
-                }
-                left &-= 1
-            }
-            ordinal += walk.isReverse ? -1 : 1
-        }
-        return .end
     }
 }
 

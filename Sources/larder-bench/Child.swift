@@ -103,6 +103,11 @@ final class Child {
         return code
     }
 
+    /// Sends a signal, as long as it was not reaped.
+    func signal(_ number: Int32) {
+        if status == nil { kill(pid, number) }
+    }
+
     /// Sends a signal and waits for the end; what does not end is killed.
     @discardableResult
     func end(_ signal: Int32) -> Int32 {

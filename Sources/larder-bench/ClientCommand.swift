@@ -28,10 +28,7 @@ func runClient(_ arguments: [String]) throws(BenchError) {
         if cpu >= 0 { _ = larder_pin(0, cpu) }
         try runGets(socket: socket, dataset: dataset, recordCount: recordCount, depth: depth, seconds: duration)
     case "scan":
-        guard rest.count == 1, let duration = Double(rest[0]) else {
-            throw .usage("client scan SOCKET DATASET RECORDS SECONDS")
-        }
-        try runScans(socket: socket, seconds: duration)
+        try runScans(socket: socket)
     default: throw .usage("no client is called \(arguments[0])")
     }
 }

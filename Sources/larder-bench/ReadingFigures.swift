@@ -188,16 +188,17 @@ extension Bench {
             var scans = 0
             for run in 1...options.runCount {
                 progress("gets beside \(scannerCount) scans, run \(run) of \(options.runCount)")
-                let scanners = try (0..<scannerCount).map { _ throws(BenchError) in
-                    try host.startClient(["scan", dataset, "\(recordCount)", "\(options.getSeconds + 0.5)"])
-                }
-                if scannerCount > 0 { usleep(200_000) }
+                var scanners: [Child] = []
+                for _ in 0..<scannerCount { scanners.append(try host.startClient(["scan", dataset, "\(recordCount)"])) }
                 let report = try host.client(
                     ["get", dataset, "\(recordCount)", "1", "\(options.getSeconds)", "\(Placement.free.client)"])
                 rates.add(Double(report.integer("count")) / report.elapsed)
                 p50.add(report.number("p50_microseconds"))
                 p99.add(report.number("p99_microseconds"))
-                for scanner in scanners { scans += try scanner.result().integer("count") }
+                for scanner in scanners {
+                    scanner.signal(SIGTERM)
+                    scans += try scanner.result().integer("count")
+                }
             }
             var line = ResultLine("get_beside_scans")
             line.set("scans_at_once", scannerCount)
@@ -212,12 +213,16 @@ extension Bench {
     }
 }
 
-/// `client scan`: counts by a condition on text for some seconds, and prints how often.
-func runScans(socket: String, seconds duration: Double) throws(BenchError) {
+/// Set by a signal.
+private nonisolated(unsafe) var isToEnd: sig_atomic_t = 0
+
+/// `client scan`: counts by a condition on text until SIGTERM, and prints how often.
+func runScans(socket: String) throws(BenchError) {
+    signal(SIGTERM) { _ in isToEnd = 1 }
     let client = try HostProcess.connect(socket)
     let started = monotonicNanoseconds()
     var count = 0
-    while seconds(from: started, to: monotonicNanoseconds()) < duration {
+    while isToEnd == 0 {
         _ = try told { () throws(ClientError) in
             try client.count(kind: Kind.title.number, condition: "overview contains \"erhu\"")
         }
