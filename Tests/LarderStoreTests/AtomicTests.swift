@@ -116,6 +116,21 @@ import Testing
         }
     }
 
+    @Test("a batch that wrote nothing leaves no block in the way of a large one", arguments: 0..<3)
+    func emptyBlock(how: Int) throws {
+        let driver = try Books.library([(1, "a")])
+        try driver.write([how == 0 ? .book(1, "a") : .book(2, "b")], isDryRun: how == 1)
+        if how == 2 { try driver.commitAll() }
+        try driver.write([how == 2 ? .deleteBook(77) : .book(1, "a")], isAtomic: how == 2)
+        let large = String(repeating: "l", count: 900_000)
+        let batch = driver.prepare((3...9).map { TestOp.book($0, large) })
+        try driver.resolve(batch)
+        guard case .staged = try driver.store.stage(batch.batch, now: driver.now) else {
+            Issue.record("there is no room, and no commit that would make any")
+            return
+        }
+    }
+
     @Test("a dry run decides as if the operations before had been done, and leaves nothing")
     func dryRun() throws {
         let driver = try Books.library([(1, "a"), (2, "b")])
