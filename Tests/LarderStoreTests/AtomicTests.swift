@@ -103,10 +103,10 @@ import Testing
             try driver.commitAll()
             let large = String(repeating: "l", count: 900_000)
             let many = (2...9).map { TestOp.book($0, large) }
-            for _ in 0..<3 {
+            for round in 0..<3 {
                 let answer = try driver.write(many + [.deleteBook(70)], isDryRun: isDry, isAtomic: !isDry)
                 #expect(answer.isFailed != isDry && answer.outcomes.first == .created)
-                try driver.write([.book(1, "b")])
+                try driver.write([.book(1, "b\(round)")])
                 try driver.commitAll()
                 #expect(files.openForWriting(suffix: ".seg") == 1)
             }
@@ -156,7 +156,7 @@ import Testing
         try driver.resolve(batch)
         // The stored record as a rotten disk would give it: a bitmap that promises more than there is.
         let rotten: [UInt8] = [1, 255]
-        try rotten.withUnsafeBytes { bytes in
+        rotten.withUnsafeBytes { bytes in
             batch.batch.ops.pointer(1).pointee.stored = bytes
             #expect(throws: StoreError.self) { try driver.store.stage(batch.batch, now: driver.now) }
         }
