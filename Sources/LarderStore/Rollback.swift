@@ -32,7 +32,7 @@ extension StoreCore {
         mark.open.slab?.used = mark.slabUsed
         staged.blocks.removeLast(staged.blocks.count - mark.blockCount)
         staged.tokens.removeLast(staged.tokens.count - mark.tokenCount)
-        open = mark.open
+        open = mark.open.entryCount == 0 ? .none : mark.open
         stagedOps.truncate(to: mark.operationCount)
         nextSeq = mark.nextSeq
         position = mark.position

@@ -86,6 +86,11 @@ extension SimulatedFiles {
         powerCut(PowerCutMode.allCases.randomElement(using: &random) ?? .losesAll, using: &random)
     }
 
+    /// How many open files can be written whose path ends so.
+    public func openForWriting(suffix: String) -> Int {
+        locked { openFiles.values.count { $0.isWritable && $0.path.hasSuffix(suffix) } }
+    }
+
     /// The content of a file; nil when there is none.
     public func content(_ path: String) -> [UInt8]? {
         locked { node(path).flatMap { $0.isDirectory ? nil : $0.content } }

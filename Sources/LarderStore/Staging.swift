@@ -14,6 +14,8 @@ extension StoreCore {
     ///
     /// - Parameter isRun: they may go on in further blocks, as a run; the commit then holds nothing else.
     mutating func makeRoom(_ byteCount: Int, isRun: Bool, now: Int64) throws(StoreError) -> Room {
+        // One that nothing came into is in nobody's way.
+        if open.entryCount == 0 { open = .none }
         if open.isOpen {
             return !isRun && open.room >= byteCount && open.byteCount < options.commitByteCountTarget ? .ready : .full
         }

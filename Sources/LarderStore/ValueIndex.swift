@@ -23,6 +23,13 @@ final class ValueIndex {
     /// come to an end.
     var isWornOut: Bool { isReady && staleCount > 1_000 && staleCount > count / 4 }
 
+    /// Memory that it takes, in bytes, but for what the allocator adds.
+    var byteCount: Int {
+        let slotByteCount = MemoryLayout<UInt32>.stride + MemoryLayout<[UInt32]>.stride
+        return index.capacity * MemoryLayout<UInt64>.stride + crowded.capacity * slotByteCount
+            + crowded.values.reduce(0) { $0 + 32 + $1.capacity * MemoryLayout<UInt32>.stride }
+    }
+
     /// Ordinals, ascending, that may have a value.
     func candidates(_ fingerprint: UInt32) -> [UInt32] {
         if let ordinals = crowded[fingerprint] { return ordinals }

@@ -45,6 +45,9 @@ extension StoreDriver {
         }
     }
 
+    /// Compares what readers see of the keys of the operations.
+    func compareVisible() throws { try compareAll(OperationSource.keys) }
+
     func list(kind: Int, isReverse: Bool, pageLimit: Int) throws -> [ModelRecord] {
         var all: [ModelRecord] = []
         var token: PageToken?

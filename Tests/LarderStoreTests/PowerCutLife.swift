@@ -19,6 +19,9 @@ struct PowerCutLife {
     private(set) var tornCount = 0
     private(set) var keptCount = 0
     private(set) var lostCount = 0
+    /// Commits that failed with the power on, and operations that were decided.
+    private(set) var failureCount = 0
+    private(set) var operationCount = 0
     private var clearing: (events: [ModelEvent], now: Int64)?
 
     init(seed: UInt64, options: StoreOptions) {
@@ -29,12 +32,27 @@ struct PowerCutLife {
 
     /// Lives until the power goes, restarts, and compares.
     mutating func live(steps: Int, mutationsMax: Int) throws {
+        do { try liveOnce(steps: steps, mutationsMax: mutationsMax) } catch let error as Mismatch {
+            throw Mismatch("operation \(operationCount), cut \(cutCount): \(error)")
+        }
+    }
+
+    private mutating func liveOnce(steps: Int, mutationsMax: Int) throws {
         let driver = try restart()
         var readers = try reconnect(driver)
         highestSeen = max(highestSeen, driver.store.lastSeq)
         disk.cutPower(afterMutations: source.below(mutationsMax))
         do {
             for _ in 0..<steps where disk.hasPower && driver.failure == nil {
+                if source.chance(1), driver.inFlight != nil {
+                    // A commit fails: nothing of it is seen, and it may have survived.
+                    disk.inject(
+                        SimulatedFault(call: ["pwrite", "fdatasync"][source.below(2)], isShort: source.chance(50)))
+                    driver.finish()
+                    failureCount += driver.failure == nil ? 0 : 1
+                    try driver.compareVisible()
+                    continue
+                }
                 try step(driver, &readers)
                 highestSeen = max(highestSeen, driver.store.lastSeq)
             }
@@ -43,14 +61,20 @@ struct PowerCutLife {
         }
         note(driver, readers)
         driver.store.close()
+        operationCount += driver.operationCount
+        if disk.hasPower && driver.failure != nil && source.chance(50) { return }
         disk = disk.powerCut(using: &source.random)
         cutCount += 1
     }
 
     private mutating func step(_ driver: StoreDriver, _ readers: inout [Subscriber]) throws {
         switch source.below(20) {
-        case 0..<9: try driver.write((0..<1 + source.below(6)).map { _ in source.op() }, program: "p\(source.below(2))")
-        case 9: try driver.write((0..<30).map { _ in source.op() }, program: "p0")
+        case 0..<9:
+            let count = 1 + source.below(6)
+            try driver.write(
+                (0..<count).map { _ in source.op(model: driver.model) }, program: "p\(source.below(2))",
+                isDryRun: source.chance(5), isAtomic: source.chance(15))
+        case 9: try driver.write((0..<30).map { _ in source.op(model: driver.model) }, program: "p0")
         case 10 where source.chance(40): try driver.clear(kind: [0, 1, 2, 3, 200][source.below(5)], program: "p1")
         case 11..<15: driver.take()
         case 15..<18: driver.finish()
@@ -133,6 +157,7 @@ struct PowerCutLife {
             throw Mismatch("the last seq is \(driver.store.lastSeq), though \(highestSeen) was seen")
         }
         try driver.compareAll(OperationSource.keys)
+        try driver.compareFinds(TestKinds.all[source.below(4)])
         model = driver.model
         clearing = nil
     }

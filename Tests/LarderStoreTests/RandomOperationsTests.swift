@@ -7,9 +7,13 @@ import Testing
 
 @Suite struct RandomOperationsTests {
     /// One life of a library. Throws what does not fit the model.
-    static func run(seed: UInt64, steps: Int, segment: Int, configure: (inout OperationSource) -> Void = { _ in })
-        throws
-    {
+    ///
+    /// - Returns: how many operations were decided.
+    @discardableResult
+    static func run(
+        seed: UInt64, steps: Int, segment: Int, compareEvery: Int = 16,
+        configure: (inout OperationSource) -> Void = { _ in }
+    ) throws -> Int {
         var source = OperationSource(seed: seed)
         configure(&source)
         let files = SimulatedFiles(seed: seed)
@@ -20,15 +24,10 @@ import Testing
         var subscribers: [Subscriber] = []
         var pages: [PageToken] = []
         var imports: [UInt64] = []
-        for step in 0..<steps {
+        var life = Life()
+        func live(_ step: Int) throws {
             switch source.below(100) {
-            case 0..<60:
-                let count = source.chance(80) ? 1 + source.below(8) : 1 + source.below(60)
-                let ops = (0..<count).map { _ in source.op(model: driver.model) }
-                let origin = source.chance(30) ? imports.randomElement(using: &source.random) ?? 0 : 0
-                try driver.write(
-                    ops, origin: origin, program: "p\(source.below(3))", batchNumber: origin == 0 ? 0 : UInt64(step + 1)
-                )
+            case 0..<60: try write(driver, &source, imports, &life)
             case 60..<62: try begin(&imports, driver, &source)
             case 62: try driver.clear(kind: TestKinds.all[source.below(4)].number, program: "p\(source.below(3))")
             case 63 where source.chance(40): try driver.clear(kind: 0)
@@ -49,8 +48,15 @@ import Testing
                 let isAtEnd = try subscribers[at].step(driver, budget: budget)
                 try subscribers[at].compare(driver.model, isAtEnd: isAtEnd)
             }
-            if step % 8 == 0 { try driver.compareAll(OperationSource.keys, pageLimit: 1 + source.below(9)) }
+            if step % compareEvery == 0 {
+                try driver.compareAll(OperationSource.keys, pageLimit: 1 + source.below(9))
+                try driver.compareFinds(TestKinds.all[source.below(4)])
+                try driver.compareWalks(slice: 1 + source.below(9))
+            }
             if source.chance(20) { try turn(&pages, driver, &source) }
+        }
+        for step in 0..<steps {
+            do { try live(step) } catch { throw Mismatch("step \(step): \(error)") }
         }
         try driver.commitAll()
         for at in subscribers.indices {
@@ -63,6 +69,41 @@ import Testing
         try fresh.readToEnd(driver)
         try fresh.compare(driver.model, isAtEnd: true)
         #expect(fresh.received.count == driver.model.events.count)
+        return driver.operationCount
+    }
+
+    /// What is carried from one batch to the next.
+    private struct Life {
+        /// The last numbered batch of an import, which may be sent again.
+        var numbered: ([TestOp], Sending)?
+        var batchNumber: UInt64 = 0
+    }
+
+    /// One batch, or several that are put together one after the other and staged in another order.
+    private static func write(
+        _ driver: StoreDriver, _ source: inout OperationSource, _ imports: [UInt64], _ life: inout Life
+    ) throws {
+        if let (ops, sending) = life.numbered, source.chance(5) {
+            _ = try driver.stage(driver.prepare(ops, sending))
+            return
+        }
+        var prepared: [PreparedBatch] = []
+        for _ in 0..<(source.chance(15) ? 2 + source.below(2) : 1) {
+            let count = source.chance(80) ? 1 + source.below(8) : 1 + source.below(60)
+            let ops = (0..<count).map { _ in source.op(model: driver.model) }
+            var sending = Sending(program: "p\(source.below(3))")
+            sending.isDryRun = source.chance(6)
+            sending.isAtomic = source.chance(count < 4 ? 20 : 4)
+            if source.chance(30), let origin = imports.randomElement(using: &source.random) {
+                life.batchNumber += 1
+                sending.origin = origin
+                sending.batchNumber = life.batchNumber
+                life.numbered = (ops, sending)
+            }
+            prepared.append(driver.prepare(ops, sending))
+            if source.chance(70), let last = prepared.last { try driver.resolve(last) }
+        }
+        for batch in prepared.shuffled(using: &source.random) { try driver.stage(batch) }
     }
 
     private static func begin(_ imports: inout [UInt64], _ driver: StoreDriver, _ source: inout OperationSource) throws
@@ -117,13 +158,40 @@ import Testing
     @Test("random operations leave the store equal to a plain model")
     func randomOperations() throws {
         let first = Setting.seed
-        for round in 0..<UInt64(Setting.number("LARDER_SEED") == nil ? 8 : 1) {
+        for round in 0..<UInt64(Setting.number("LARDER_SEED") == nil ? 4 : 1) {
             let seed = first &+ round
             do {
                 try Self.run(
                     seed: seed, steps: Setting.steps(400), segment: [65_536, 262_144, 1_048_576][Int(seed % 3)])
             } catch { Issue.record("\(error) (LARDER_SEED=\(seed))") }
         }
+    }
+
+    @Test(
+        "a long run of random operations, crashes and failed commits leaves the store equal to a plain model",
+        .enabled(if: Setting.number("LARDER_OPERATIONS") != nil, "LARDER_OPERATIONS says how many"))
+    func manyOperations() {
+        let wanted = Int(Setting.number("LARDER_OPERATIONS") ?? 0)
+        let first = Setting.seed
+        print("many operations: LARDER_SEED=\(first)")
+        var count = 0
+        var round: UInt64 = 0
+        while count < wanted {
+            let seed = first &+ round
+            do { count += try Self.manyLives(seed: seed) } catch {
+                Issue.record("\(error) (LARDER_OPERATIONS=1 LARDER_SEED=\(seed))")
+                return
+            }
+            round += 1
+        }
+        print("many operations: \(count) in \(round) libraries, LARDER_SEED=\(first)")
+    }
+
+    /// A library that lives long, or one whose power goes again and again.
+    private static func manyLives(seed: UInt64) throws -> Int {
+        if seed % 3 == 0 { return try PowerCutTests.run(seed: seed, cuts: 60).operationCount }
+        let segment = [65_536, 262_144, 1_048_576][Int(seed / 3 % 3)]
+        return try run(seed: seed, steps: 1500, segment: segment, compareEvery: 40)
     }
 
     @Test("large records and runs over several blocks leave the store equal to a plain model")
