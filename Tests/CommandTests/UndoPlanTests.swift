@@ -93,7 +93,9 @@ struct UndoPlanTests {
         #expect(UndoWord("120..135") == .seqs(120, 135))
         #expect(UndoWord("import:5") == .origin(5))
         #expect(UndoWord("5..4") == nil)
-        for text in ["trending.json", "0", "1..", "..2", "1..x", "import:", "import:x", "-1", "+1", "99999999999999999999"] {
+        for text in [
+            "trending.json", "0", "1..", "..2", "1..x", "import:", "import:x", "-1", "+1", "99999999999999999999",
+        ] {
             #expect(UndoWord(text) == .text(text))
         }
     }
