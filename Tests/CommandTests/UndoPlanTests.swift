@@ -154,6 +154,13 @@ struct LogTests {
         }
     }
 
+    @Test("seqs that lie close together are one cluster, each once and ascending")
+    func clusters() {
+        #expect(SeqClusters.of([]) == [] && SeqClusters.of([0]) == [])
+        #expect(SeqClusters.of([40, 7, 8, 7, 0]) == [[7, 8, 40]])
+        #expect(SeqClusters.of([1, 34, 66, 99]) == [[1], [34, 66], [99]])
+    }
+
     @Test("the counts of an import's end are read from the log, and broken ones are no row")
     func importEnd() throws {
         var writer = ByteWriter()
