@@ -45,9 +45,11 @@ extension Kind {
             }
         }
         fields.sort { $0.number < $1.number }
-        let labels = labelFields + other.labelFields.filter { label in
-            !labelFields.contains(label) && fields.contains { $0.number == label }
-        }
+        let labels =
+            labelFields
+            + other.labelFields.filter { label in
+                !labelFields.contains(label) && fields.contains { $0.number == label }
+            }
         guard fields != self.fields || labels != labelFields, version < Kind.numberRange.upperBound else { return nil }
         return try? Kind(
             number: number, name: name, version: max(version + 1, other.version), keyFieldCount: keyFieldCount,

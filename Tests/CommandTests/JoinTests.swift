@@ -29,12 +29,16 @@ struct DuplicateTests {
 
     @Test("an equal imdb_id and an equal label of one year are told, folded")
     func told() throws {
-        let first = title("tmdb", 1, [
-            ("title", .text("Ｍatrix")), ("release_date", try date("1999-03-31")), ("imdb_id", .text("tt1")),
-        ])
-        let second = title("imdb", 2, [
-            ("title", .text("MATRIX")), ("release_date", try date("1999")), ("imdb_id", .text("TT1")),
-        ])
+        let first = title(
+            "tmdb", 1,
+            [
+                ("title", .text("Ｍatrix")), ("release_date", try date("1999-03-31")), ("imdb_id", .text("tt1")),
+            ])
+        let second = title(
+            "imdb", 2,
+            [
+                ("title", .text("MATRIX")), ("release_date", try date("1999")), ("imdb_id", .text("TT1")),
+            ])
         #expect(try reasons(first, second) == ["same imdb_id tt1", "same label and year 1999"])
     }
 
@@ -45,7 +49,8 @@ struct DuplicateTests {
         #expect(try reasons(title("a", 1, base), title("b", 2, base)) != nil)
         #expect(try reasons(title("a", 1, base), title("b", 2, [("title", .text("M"))])) == nil)
         #expect(
-            try reasons(title("a", 1, base), title("b", 2, [("title", .text("M")), ("release_date", try date("2000"))]))
+            try reasons(
+                title("a", 1, base), title("b", 2, [("title", .text("M")), ("release_date", try date("2000"))]))
                 == nil)
         var series = title("b", 2, base)
         series[2] = .choice(2)
@@ -96,9 +101,12 @@ struct JoinTests {
     func fills() throws {
         let joined = try join(
             title("a", 1, [("title", .text("A")), ("genres", .list(["x"])), ("rating", .number(Number(7)))]),
-            title("b", 2, [
-                ("title", .text("B")), ("overview", .text("o")), ("genres", .list(["y"])), ("rating", .number(Number(9))),
-            ]))
+            title(
+                "b", 2,
+                [
+                    ("title", .text("B")), ("overview", .text("o")), ("genres", .list(["y"])),
+                    ("rating", .number(Number(9))),
+                ]))
         #expect(value("title", joined.record) == .text("A"))
         #expect(value("overview", joined.record) == .text("o"))
         #expect(value("genres", joined.record) == .list(["x"]))

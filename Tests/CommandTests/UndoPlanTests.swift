@@ -93,7 +93,9 @@ struct UndoPlanTests {
         #expect(UndoWord("120..135") == .seqs(120, 135))
         #expect(UndoWord("import:5") == .origin(5))
         #expect(UndoWord("5..4") == nil)
-        for text in ["trending.json", "0", "1..", "..2", "1..x", "import:", "import:x", "-1", "+1", "99999999999999999999"] {
+        for text in [
+            "trending.json", "0", "1..", "..2", "1..x", "import:", "import:x", "-1", "+1", "99999999999999999999",
+        ] {
             #expect(UndoWord(text) == .text(text))
         }
     }
@@ -150,6 +152,13 @@ struct LogTests {
             }
             #expect(at == last)
         }
+    }
+
+    @Test("seqs that lie close together are one cluster, each once and ascending")
+    func clusters() {
+        #expect(SeqClusters.of([]) == [] && SeqClusters.of([0]) == [])
+        #expect(SeqClusters.of([40, 7, 8, 7, 0]) == [[7, 8, 40]])
+        #expect(SeqClusters.of([1, 34, 66, 99]) == [[1], [34, 66], [99]])
     }
 
     @Test("the counts of an import's end are read from the log, and broken ones are no row")

@@ -139,7 +139,8 @@ import Testing
         }
         let own = Field(129, "shelf", .text)
         let first = try open(try kind(1, []))
-        guard case .staged = try first.define(KindDraft(try kind(2, [own])), now: 2), let job = first.takeCommit() else {
+        guard case .staged = try first.define(KindDraft(try kind(2, [own])), now: 2), let job = first.takeCommit()
+        else {
             Issue.record("the owner's field was not taken")
             return
         }

@@ -6,7 +6,9 @@ enum ClearCommand: Command {
     static let name = "clear"
     static let purpose = "delete all records, or all of one kind"
     static let synopsis = ["clear [KIND] [--yes | --dry-run]"]
-    static let options = [Confirmation.option, OptionSpec("dry-run", "say how many records that would delete, delete none")]
+    static let options = [
+        Confirmation.option, OptionSpec("dry-run", "say how many records that would delete, delete none"),
+    ]
     static let details = """
         Asks before. All or nothing: a crash in the middle leaves everything. Each record gets its deleted event.
         The log keeps what was deleted: larder undo brings it back, in the old order.
@@ -38,7 +40,8 @@ enum ClearCommand: Command {
         } else {
             context.output.line("\(Formats.count(cleared.deleted, "record")) deleted")
             if cleared.deleted > 0, cleared.seq >= UInt64(cleared.deleted) {
-                context.note("larder undo \(cleared.seq - UInt64(cleared.deleted) + 1)..\(cleared.seq) brings them back")
+                context.note(
+                    "larder undo \(cleared.seq - UInt64(cleared.deleted) + 1)..\(cleared.seq) brings them back")
             }
         }
         return 0

@@ -120,7 +120,9 @@ enum DuplicatesCommand: Command {
         } else {
             context.note("larder join KEY KEY makes one record of two")
         }
-        if let token { context.note("\(Formats.count(count, "pair")) shown; the next ones: --page \(token), or all: --all") }
+        if let token {
+            context.note("\(Formats.count(count, "pair")) shown; the next ones: --page \(token), or all: --all")
+        }
     }
 }
 

@@ -19,7 +19,10 @@ enum JoinCommand: Command {
             line: "larder join title:tmdb/movie/603 title:imdb/movie/tt0133093",
             does: "keeps the first, fills it from the second"
         ),
-        (line: "larder join book:isbn/9788937460449 book:kakao/123 --dry-run", does: "shows the record that would result"),
+        (
+            line: "larder join book:isbn/9788937460449 book:kakao/123 --dry-run",
+            does: "shows the record that would result"
+        ),
     ]
 
     static func run(_ context: Context) throws -> Int32 {
@@ -42,7 +45,8 @@ enum JoinCommand: Command {
             context.warn("\(DisplayText.visible(firstKey.text)): both keys are of this record already")
             return asked[0].bytes == asked[1].bytes ? 1 : 0
         }
-        let join = RecordJoin(try record(first, firstKey), firstKey, try record(second, secondKey), secondKey, also: also)
+        let join = RecordJoin(
+            try record(first, firstKey), firstKey, try record(second, secondKey), secondKey, also: also)
         let bytes: [UInt8]
         do throws(FieldFault) { bytes = try RecordDemands.encode(join.record, kind) } catch {
             throw Failure("joining \(firstKey.text)", error.description)

@@ -5,7 +5,9 @@ import LarderFormat
 enum LogCommand: Command {
     static let name = "log"
     static let purpose = "show what changed, when, and who changed it"
-    static let synopsis = ["log [--kind KIND] [--limit N | --all] [--reverse]", "log KEY [--limit N]", "log KIND VALUE…"]
+    static let synopsis = [
+        "log [--kind KIND] [--limit N | --all] [--reverse]", "log KEY [--limit N]", "log KIND VALUE…",
+    ]
     static let options = [
         OptionSpec("limit", short: "n", "N", "so many lines at most; 50 unless said"),
         OptionSpec("all", short: "a", "all that the log holds"),
@@ -66,7 +68,9 @@ enum LogCommand: Command {
 
     private static func finish(_ context: Context, _ printer: LogPrinter, _ reading: LogReading, isWhole: Bool) {
         context.output.flush()
-        for lost in reading.lost { context.warn("damaged in the log and lost: seq \(lost.after + 1) to \(lost.through)") }
+        for lost in reading.lost {
+            context.warn("damaged in the log and lost: seq \(lost.after + 1) to \(lost.through)")
+        }
         if context.isJSON { return }
         if printer.count == 0 { context.note("nothing has changed yet") }
         if !isWhole { context.note("\(Formats.count(printer.count, "change")) shown; more: --limit N, or all: --all") }

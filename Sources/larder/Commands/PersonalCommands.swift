@@ -78,7 +78,9 @@ enum NoteCommand: Command {
     static func run(_ context: Context) throws -> Int32 {
         let words = context.options.arguments
         let removes = context.options.has("remove")
-        guard words.count == (removes ? 1 : 2) else { throw misused(removes ? "needs a key alone" : "needs a key and a text") }
+        guard words.count == (removes ? 1 : 2) else {
+            throw misused(removes ? "needs a key alone" : "needs a key and a text")
+        }
         let text = removes ? "" : words[1]
         if !removes, FieldInput.isBlank(text) { throw misused("a note is not blank; --remove takes one away") }
         let edit = try PersonalEdit("note", .text, context)
@@ -86,7 +88,9 @@ enum NoteCommand: Command {
         let appends = context.options.has("append")
         return try edit.run(keys) { value, _ in
             if removes { return nil }
-            if appends, case .text(let before)? = value, !FieldInput.isBlank(before) { return .text(before + "\n" + text) }
+            if appends, case .text(let before)? = value, !FieldInput.isBlank(before) {
+                return .text(before + "\n" + text)
+            }
             return .text(text)
         }
     }

@@ -67,7 +67,8 @@ enum ShowCommand: Command {
         }
         if !context.isJSON {
             let label = versions.lazy.compactMap { $0.record?.label(key.kind) }.first ?? RecordCells.unknownLabel
-            context.output.line(context.output.styled(DisplayText.visible(label), .bold) + "  " + DisplayText.visible(key.text))
+            context.output.line(
+                context.output.styled(DisplayText.visible(label), .bold) + "  " + DisplayText.visible(key.text))
         }
         try HistoryView(context: context, kinds: try session.kinds(), origins: origins).print(versions, key)
         return true

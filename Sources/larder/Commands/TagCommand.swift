@@ -7,7 +7,8 @@ enum TagCommand: Command {
     static let purpose = "put tags on records, and take them off"
     static let synopsis = ["tag KEY… +TAG… -TAG… [--dry-run]"]
     static let options = [
-        OptionSpec("add", "TAG", "as +TAG"), OptionSpec("remove", "TAG", "as -TAG"), PersonalEdit.dryRun, Confirmation.needless,
+        OptionSpec("add", "TAG", "as +TAG"), OptionSpec("remove", "TAG", "as -TAG"), PersonalEdit.dryRun,
+        Confirmation.needless,
     ]
     static let details = """
         A word with + in front is put on, one with - in front is taken off; --add and --remove do the same for a tag
@@ -33,7 +34,9 @@ enum TagCommand: Command {
         let removed = context.options.all("remove")
         guard !added.isEmpty || !removed.isEmpty else { throw misused("needs +TAG or -TAG") }
         for tag in added + removed where FieldInput.isBlank(tag) { throw misused("a tag is not blank") }
-        if let both = added.first(where: { removed.contains($0) }) { throw misused("puts “\(both)” on and takes it off") }
+        if let both = added.first(where: { removed.contains($0) }) {
+            throw misused("puts “\(both)” on and takes it off")
+        }
         let edit = try PersonalEdit("tags", .list, context)
         let read = try KeyArguments.read(keys, try context.session().kinds(), command: name)
         return try edit.run(read) { value, _ in

@@ -7,7 +7,8 @@ enum UndoCommand: Command {
     static let name = "undo"
     static let purpose = "take changes back: an import, a span of the log, one change"
     static let synopsis = [
-        "undo IMPORT [--yes | --dry-run] [--force] [--all]", "undo SEQ [--yes | --dry-run]", "undo SEQ..SEQ [--yes | --dry-run]",
+        "undo IMPORT [--yes | --dry-run] [--force] [--all]", "undo SEQ [--yes | --dry-run]",
+        "undo SEQ..SEQ [--yes | --dry-run]",
     ]
     static let options = [
         Confirmation.option, OptionSpec("dry-run", "show what it would do, change nothing"),

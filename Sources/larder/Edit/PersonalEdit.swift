@@ -25,7 +25,8 @@ struct PersonalEdit {
     /// The field in a kind.
     func field(_ kind: Kind) throws(Failure) -> Field {
         guard let field = kind.field(named: name), field.type == type else {
-            throw Failure("the kind \(kind.name) has no field \(name)", "", "larder kinds \(kind.name) lists its fields")
+            throw Failure(
+                "the kind \(kind.name) has no field \(name)", "", "larder kinds \(kind.name) lists its fields")
         }
         return field
     }
@@ -72,6 +73,7 @@ struct PersonalEdit {
             throw Failure("changing \(key.text)", error.description)
         }
         return RecordWrite(
-            key, .save(record: record, mode: .merge), ifSeq: found.header.seq, unset: value == nil ? [field.number] : [])
+            key, .save(record: record, mode: .merge), ifSeq: found.header.seq, unset: value == nil ? [field.number] : []
+        )
     }
 }

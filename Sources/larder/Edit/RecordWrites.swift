@@ -108,7 +108,8 @@ struct RecordWrites {
     }
 
     private func tooMuch(_ what: String) -> Failure {
-        Failure(what, "that is more than one batch can hold, so it can't be done as a whole", "do a part of it at a time")
+        Failure(
+            what, "that is more than one batch can hold, so it can't be done as a whole", "do a part of it at a time")
     }
 
     private func append(_ write: RecordWrite, _ builder: inout WriteBuilder) -> WriteBuilder.Outcome {

@@ -27,7 +27,9 @@ enum DuplicateMarks {
             case .list(let list)?: texts = list
             case let value?: texts = [value.plainText(field)]
             }
-            for text in texts where !FieldInput.isBlank(text) { marks.append((.value(field: field.number), folded(text))) }
+            for text in texts where !FieldInput.isBlank(text) {
+                marks.append((.value(field: field.number), folded(text)))
+            }
         }
         if let label = labelMark(record, kind) { marks.append((.label, label)) }
         return marks
@@ -115,7 +117,9 @@ struct Duplicate {
         let others = DuplicateMarks.all(second.record, kind)
         var reasons: [DuplicateReason] = []
         for mark in DuplicateMarks.all(first.record, kind) where !reasons.contains(mark.reason) {
-            if others.contains(where: { $0.reason == mark.reason && $0.value == mark.value }) { reasons.append(mark.reason) }
+            if others.contains(where: { $0.reason == mark.reason && $0.value == mark.value }) {
+                reasons.append(mark.reason)
+            }
         }
         guard !reasons.isEmpty else { return nil }
         self.first = first

@@ -52,7 +52,8 @@ struct HistoryView {
         let time = Formats.localTime(milliseconds: version.entry.time, withSeconds: true)
         output.line("")
         output.line(
-            output.styled(version.words(kinds), .bold) + "  \(time), seq \(version.entry.seq), by \(DisplayText.visible(by))")
+            output.styled(version.words(kinds), .bold)
+                + "  \(time), seq \(version.entry.seq), by \(DisplayText.visible(by))")
         for change in version.changes {
             let after = HistoryView.text(change.after, change.field)
             let text =

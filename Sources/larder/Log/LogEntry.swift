@@ -76,9 +76,28 @@ extension Session {
         }.compactMap { LogEntry($0) }
     }
 
-    /// Entries by their seqs; what the log does not hold is absent.
+    /// Entries by their seqs; what the log does not hold is absent. Neighbours are read in one go.
     func entries(_ seqs: [UInt64]) throws -> [UInt64: LogEntry] {
         var found: [UInt64: LogEntry] = [:]
+        var single: [UInt64] = []
+        for cluster in SeqClusters.of(seqs) {
+            guard cluster.count >= SeqClusters.countMin, let first = cluster.first, let last = cluster.last else {
+                single += cluster
+                continue
+            }
+            let wanted = Set(cluster)
+            // What comes behind the last one is not waited for: a small window keeps that small.
+            let reading = LogReading(client, windowByteCount: 131_072)
+            try reading.forEach(after: first - 1, through: last) { entry, time in
+                if wanted.contains(entry.seq) { found[entry.seq] = LogEntry(entry, time: time) }
+                return true
+            }
+        }
+        try readSingle(single, into: &found)
+        return found
+    }
+
+    private func readSingle(_ seqs: [UInt64], into found: inout [UInt64: LogEntry]) throws {
         var left = seqs[...]
         while !left.isEmpty {
             let asked = Array(left.prefix(Entries.countRange.upperBound))
@@ -89,6 +108,26 @@ extension Session {
             let isWhole = entries.count == asked.count || entries.isEmpty
             left = isWhole ? left.dropFirst(asked.count) : left[((last ?? left.startIndex) + 1)...]
         }
-        return found
+    }
+}
+
+/// Seqs that lie so close together that the log is read through between them.
+enum SeqClusters {
+    /// Fewer are asked for one by one.
+    static let countMin = 16
+    private static let gapMax: UInt64 = 32
+
+    /// Ascending, each seq once, 0 left out.
+    static func of(_ seqs: [UInt64]) -> [[UInt64]] {
+        var clusters: [[UInt64]] = []
+        var current: [UInt64] = []
+        for seq in seqs.sorted() where seq > 0 && seq != current.last {
+            if let last = current.last, seq - last > gapMax {
+                clusters.append(current)
+                current = []
+            }
+            current.append(seq)
+        }
+        return current.isEmpty ? clusters : clusters + [current]
     }
 }

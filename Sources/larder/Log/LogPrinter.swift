@@ -35,7 +35,9 @@ final class LogPrinter {
             self.table
             ?? Table(
                 [.init("TIME"), .init("CHANGE", flexible: true)]
-                    + (isOfOneRecord ? [] : [.init("RECORD", flexible: true)]) + [.init("BY", flexible: true), .init("SEQ")],
+                    + (isOfOneRecord ? [] : [.init("RECORD", flexible: true)]) + [
+                        .init("BY", flexible: true), .init("SEQ"),
+                    ],
                 width: context.output.width)
         for row in rows {
             let time = Formats.localTime(milliseconds: row.time, withSeconds: true)

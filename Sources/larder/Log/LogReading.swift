@@ -15,8 +15,12 @@ final class LogReading {
     /// Spans (after, through] that were damaged and can't be read, so far.
     private(set) var lost: [(after: UInt64, through: UInt64)] = []
 
-    init(_ client: LarderClient, types: EntryTypes = LogReading.everything) {
+    private let windowByteCount: Int
+
+    /// - Parameter windowByteCount: what the host may send ahead.
+    init(_ client: LarderClient, types: EntryTypes = LogReading.everything, windowByteCount: Int = 1_048_576) {
         self.client = client
+        self.windowByteCount = windowByteCount
         self.types = types
     }
 
@@ -63,7 +67,8 @@ final class LogReading {
         while true {
             do throws(ClientError) {
                 return try Subscription(
-                    client, .after(Cursor(epoch: client.welcome.epoch, seq: seq)), types: types)
+                    client, .after(Cursor(epoch: client.welcome.epoch, seq: seq)), types: types,
+                    windowByteCount: windowByteCount)
             } catch {
                 guard error.number == .cursorExpired, seq > floor else { throw error }
                 seq = seq > step && seq - step > floor ? seq - step : floor

@@ -109,7 +109,8 @@ enum UndoWord: Equatable {
             return
         }
         let bytes = Array(word.utf8)
-        if let dots = bytes.indices.first(where: { $0 + 1 < bytes.count && bytes[$0] == 0x2E && bytes[$0 + 1] == 0x2E }),
+        if let dots = bytes.indices.first(where: { $0 + 1 < bytes.count && bytes[$0] == 0x2E && bytes[$0 + 1] == 0x2E }
+        ),
             let from = UndoWord.number(String(decoding: bytes[..<dots], as: UTF8.self)),
             let through = UndoWord.number(String(decoding: bytes[(dots + 2)...], as: UTF8.self))
         {

@@ -32,7 +32,9 @@ final class UndoReport {
         shown += 1
         var table =
             self.table
-            ?? Table([.init("TO DO", flexible: true), .init("RECORD", flexible: true), .init("KEY")], width: context.output.width)
+            ?? Table(
+                [.init("TO DO", flexible: true), .init("RECORD", flexible: true), .init("KEY")],
+                width: context.output.width)
         let fields = row.fields.isEmpty || row.action != .changeBack ? "" : " " + row.fields.joined(separator: ", ")
         table.add([row.action.words + fields, row.label, row.key.text])
         table.print(to: context.output, withHeading: self.table == nil)
@@ -84,8 +86,14 @@ final class UndoReport {
     static func sum(_ counts: UndoCounts, future: Bool) -> String {
         let words: [(UndoAction, String)] =
             future
-            ? [(.remove, "to delete"), (.changeBack, "to change back"), (.moveBack, "to give the old key back"), (.bringBack, "to bring back")]
-            : [(.remove, "deleted"), (.changeBack, "changed back"), (.moveBack, "under the old key again"), (.bringBack, "brought back")]
+            ? [
+                (.remove, "to delete"), (.changeBack, "to change back"), (.moveBack, "to give the old key back"),
+                (.bringBack, "to bring back"),
+            ]
+            : [
+                (.remove, "deleted"), (.changeBack, "changed back"), (.moveBack, "under the old key again"),
+                (.bringBack, "brought back"),
+            ]
         var parts = words.compactMap { action, word in
             counts.done[action].map { "\(Formats.count($0, "record")) \(word)" }
         }

@@ -106,9 +106,10 @@ final class UndoRun {
     }
 
     private func takeBatch(_ passages: ArraySlice<RecordPassage>) throws {
-        let entries = try session.entries(passages.flatMap { passage in
-            (passage.beforeSeq > 0 ? [passage.beforeSeq] : []) + (passage.isGone ? [] : [passage.lastSeq])
-        })
+        let entries = try session.entries(
+            passages.flatMap { passage in
+                (passage.beforeSeq > 0 ? [passage.beforeSeq] : []) + (passage.isGone ? [] : [passage.lastSeq])
+            })
         var steps: [Step] = []
         for passage in passages {
             if let step = step(passage, entries) {

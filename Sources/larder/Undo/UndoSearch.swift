@@ -49,7 +49,8 @@ struct UndoSearch {
 
     private func target(_ origin: UInt64, _ text: String) throws -> UndoTarget {
         guard let found = try imports().last(where: { $0.origin == origin }) else {
-            throw Failure("undo \(text)", "its beginning is not in the log any more", "name the seqs that larder log shows")
+            throw Failure(
+                "undo \(text)", "its beginning is not in the log any more", "name the seqs that larder log shows")
         }
         return target(found)
     }
