@@ -1,6 +1,5 @@
 // `larder delete KIND --where CONDITION`.
 
-import Glibc
 import LarderFormat
 import LarderWire
 
@@ -24,17 +23,18 @@ struct DeleteMatching {
     /// - Returns: the exit code.
     func run() throws -> Int32 {
         let isDryRun = context.options.has("dry-run")
-        let mayGoOn = context.options.has("yes") || isDryRun
-        if !mayGoOn, isatty(STDIN_FILENO) == 0 {
-            throw Failure("delete", "nobody can be asked whether that is meant", "say --yes, or look with --dry-run")
-        }
+        if !isDryRun { try Confirmation.expectSomebody(DeleteCommand.name, context) }
         let found = try list()
         if !context.isJSON { show(found) }
         guard !found.isEmpty else {
             if context.isJSON { total([], isDryRun: isDryRun) }
             return 0
         }
-        if !mayGoOn, !isConfirmed(found.count) { throw Failure("delete", "nothing was deleted") }
+        if !isDryRun {
+            let library = DisplayText.visible(session.place.library)
+            try Confirmation.expect(
+                "This deletes \(Formats.count(found.count, "record")) of \(library).", DeleteCommand.name, context)
+        }
         let writes = found.map { RecordWrite($0.key, .delete, ifSeq: $0.seq) }
         let outcomes = try RecordWrites(session: session, isDryRun: isDryRun).perform(writes, "deleting")
         for outcome in outcomes where context.isJSON || !outcome.isDone {
@@ -73,14 +73,6 @@ struct DeleteMatching {
         }
         if found.isEmpty { context.output.line("no record of kind \(kind.name) is so") }
         context.output.flush()
-    }
-
-    private func isConfirmed(_ count: Int) -> Bool {
-        let what = count == 1 ? "this record" : "these \(Formats.count(count)) records"
-        context.errors.raw("Delete \(what) of \(DisplayText.visible(session.place.library))? [y/N] ")
-        context.errors.flush()
-        let answer = readLine()?.lowercased() ?? ""
-        return answer == "y" || answer == "yes"
     }
 
     @discardableResult
