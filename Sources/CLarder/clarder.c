@@ -53,6 +53,15 @@ int larder_lock_exclusive(int fd) {
     return fcntl(fd, F_OFD_SETLK, &lock) < 0 ? errno : 0;
 }
 
+int larder_lock_probe(int fd) {
+    struct flock lock;
+    memset(&lock, 0, sizeof lock);
+    lock.l_type = F_RDLCK;
+    lock.l_whence = SEEK_SET;
+    if (fcntl(fd, F_OFD_GETLK, &lock) < 0) return -errno;
+    return lock.l_type == F_UNLCK ? 0 : 1;
+}
+
 int larder_fallocate_keep(int fd, int64_t offset, int64_t length) {
     int r;
     do {

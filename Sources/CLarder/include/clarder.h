@@ -76,6 +76,9 @@ ssize_t larder_preadv2_nowait(int fd, void *_Nonnull buffer, size_t n, int64_t o
 /// its last descriptor is closed. 0, or errno (EAGAIN or EACCES: another holds it).
 int larder_lock_exclusive(int fd);
 
+/// Whether somebody has the lock of `larder_lock_exclusive`: 1 or 0, or -errno. Takes none.
+int larder_lock_probe(int fd);
+
 /// fallocate(FALLOC_FL_KEEP_SIZE): room without a change of size. 0 or -errno.
 int larder_fallocate_keep(int fd, int64_t offset, int64_t length);
 
