@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -51,6 +52,11 @@ int larder_lock_exclusive(int fd) {
     lock.l_type = F_WRLCK;
     lock.l_whence = SEEK_SET;
     return fcntl(fd, F_OFD_SETLK, &lock) < 0 ? errno : 0;
+}
+
+int64_t larder_file_system_type(const char *path) {
+    struct statfs status;
+    return statfs(path, &status) < 0 ? -errno : (int64_t)((uint64_t)status.f_type & 0xffffffffu);
 }
 
 int larder_lock_probe(int fd) {

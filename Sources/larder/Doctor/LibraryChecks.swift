@@ -148,9 +148,8 @@ struct LibraryChecks {
     ]
 
     private func fileSystem(_ path: String) -> Finding {
-        var status = statfs()
-        guard statfs(path, &status) == 0 else { return Finding("file_system", .warn, "\(path): \(errorText(errno))") }
-        let type = Int(truncatingIfNeeded: status.f_type) & 0xFFFF_FFFF
+        let type = Int(larder_file_system_type(path))
+        guard type >= 0 else { return Finding("file_system", .warn, "\(path): \(errorText(Int32(-type)))") }
         guard let known = LibraryChecks.doubtful[type] else {
             return Finding("file_system", .ok, "a local one (type \(String(type, radix: 16)))")
         }
