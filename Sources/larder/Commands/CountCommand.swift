@@ -65,7 +65,8 @@ enum CountCommand: Command {
         }
         // A list's texts come one by one, each as a text.
         let shape = field.type == .list ? Field(field.number, field.name, .text) : field
-        var table = Table([.init(field.name.uppercased(), flexible: true), .init("RECORDS", .trailing)], width: context.output.width)
+        var table = Table(
+            [.init(field.name.uppercased(), flexible: true), .init("RECORDS", .trailing)], width: context.output.width)
         for group in groups {
             let value = try group.value.map { try decoded($0, shape) }
             if context.isJSON {

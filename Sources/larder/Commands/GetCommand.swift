@@ -49,7 +49,9 @@ enum GetCommand: Command {
 
     /// `KIND FIELD=VALUE`; nil where it is something else.
     private static func fieldValue(_ words: [String], _ kinds: Kinds) throws(Failure) -> (Kind, Field, [UInt8])? {
-        guard words.count == 2, !words[0].utf8.contains(0x3A), let equals = words[1].firstIndex(of: "=") else { return nil }
+        guard words.count == 2, !words[0].utf8.contains(0x3A), let equals = words[1].firstIndex(of: "=") else {
+            return nil
+        }
         let kind = try kinds.named(words[0])
         let name = String(words[1][..<equals])
         // A key of one value may have the sign in it.
@@ -59,7 +61,8 @@ enum GetCommand: Command {
             let indexed = kind.fields.filter { $0.constraints.contains(.indexed) }.map(\.name).joined(separator: ", ")
             throw .usage(
                 "\(kind.name).\(name)", "this field is not indexed",
-                (indexed.isEmpty ? "" : "indexed are: \(indexed); ") + "larder list \(kind.name) --where finds by any field")
+                (indexed.isEmpty ? "" : "indexed are: \(indexed); ")
+                    + "larder list \(kind.name) --where finds by any field")
         }
         let shape = field.type == .list ? Field(field.number, field.name, .text) : field
         do throws(RecordTextError) {
@@ -90,7 +93,9 @@ enum GetCommand: Command {
         }
         context.output.flush()
         if found.records.isEmpty { context.warn("no \(kind.name) with that \(field.name)") }
-        if !found.isEnd { context.warn("there are more than \(Formats.count(found.records.count)); these are the first") }
+        if !found.isEnd {
+            context.warn("there are more than \(Formats.count(found.records.count)); these are the first")
+        }
         return found.records.isEmpty ? 1 : 0
     }
 

@@ -12,7 +12,8 @@ enum ListCommand: Command {
     ]
     static let options = [
         OptionSpec("where", short: "w", "CONDITION", "only those for which it holds"),
-        OptionSpec("order", short: "o", "FIELD", "in the order of a field (FIELD:desc: downwards), else in that of saving"),
+        OptionSpec(
+            "order", short: "o", "FIELD", "in the order of a field (FIELD:desc: downwards), else in that of saving"),
         OptionSpec("reverse", short: "r", "the other way round: newest first"),
         OptionSpec("limit", short: "n", "N", "so many at most; 50 unless said, with --json all"),
         OptionSpec("all", short: "a", "all of them"),
@@ -94,7 +95,8 @@ enum ListCommand: Command {
         if let csv {
             context.output.flush()
             if csv.opaqueCount > 0 {
-                context.warn("\(Formats.count(csv.opaqueCount, "record")) left out: of fields that this larder does not know")
+                context.warn(
+                    "\(Formats.count(csv.opaqueCount, "record")) left out: of fields that this larder does not know")
             }
             if !isEnd { context.note("there are more; the next ones: --page \(Hex.text(token))") }
             return csv.opaqueCount == 0 ? 0 : 1

@@ -28,7 +28,9 @@ struct HostChecks {
             let client = try Session.connect(place)
             let status = try client.status()
             let mode = status.mode == .serve ? "larder serve" : "started by a command"
-            return ([Finding("socket", .ok, "\(place.socket): process \(status.pid) answers (\(mode))")], (client, status))
+            return (
+                [Finding("socket", .ok, "\(place.socket): process \(status.pid) answers (\(mode))")], (client, status)
+            )
         } catch {
             return ([absent(error)], nil)
         }
@@ -57,7 +59,9 @@ struct HostChecks {
         guard lstat(place.socket, &status) == 0 else { return [] }
         let directory = place.socket.lastIndex(of: "/").map { String(place.socket[..<$0]) } ?? "."
         if status.st_mode & S_IFMT != S_IFSOCK {
-            return [Finding("socket_file", .bad, "\(place.socket) is no socket", fix: "name another path with --socket")]
+            return [
+                Finding("socket_file", .bad, "\(place.socket) is no socket", fix: "name another path with --socket")
+            ]
         }
         if status.st_uid != getuid() {
             return [
@@ -75,7 +79,8 @@ struct HostChecks {
         if stat(directory, &status) == 0, status.st_mode & 0o022 != 0, status.st_mode & S_ISVTX == 0 {
             return [
                 Finding(
-                    "socket_file", .warn, "others may put another socket into \(directory)", fix: "chmod 700 \(directory)")
+                    "socket_file", .warn, "others may put another socket into \(directory)",
+                    fix: "chmod 700 \(directory)")
             ]
         }
         return [Finding("socket_file", .ok, "only you can connect")]
@@ -135,12 +140,14 @@ struct HostChecks {
                 let manifest = try registry.manifest(of: name)
                 guard SystemChecks.path(of: manifest.program) != nil else {
                     return Finding(
-                        "plugin_\(name)", record.isEnabled ? .bad : .warn, "its program \(manifest.program) is not there",
+                        "plugin_\(name)", record.isEnabled ? .bad : .warn,
+                        "its program \(manifest.program) is not there",
                         fix: "install \(manifest.program), or larder plugin disable \(name)")
                 }
                 return state(name, record.isEnabled, status?.plugins.first { $0.name == name })
             } catch {
-                return Finding("plugin_\(name)", .bad, "\(error)", fix: "larder plugin remove \(name), then add it again")
+                return Finding(
+                    "plugin_\(name)", .bad, "\(error)", fix: "larder plugin remove \(name), then add it again")
             }
         }
     }

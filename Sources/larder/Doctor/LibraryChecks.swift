@@ -39,7 +39,8 @@ struct LibraryChecks {
         }
         guard let first = open.first else { return Finding("permissions", .ok, "only you can read the library") }
         return Finding(
-            "permissions", .warn, "others can look into \(library + first)"
+            "permissions", .warn,
+            "others can look into \(library + first)"
                 + (open.count > 1 ? " and \(Formats.count(open.count - 1)) more" : ""),
             fix: "chmod -R go-rwx \(library)")
     }
@@ -78,7 +79,8 @@ struct LibraryChecks {
         let text = FileText.text(library + "/lock", limit: 32) ?? ""
         let pid = Int32(text.prefix { $0.isASCII && $0.isNumber }) ?? 0
         let name = FileText.text("/proc/\(pid)/comm", limit: 64).map { $0.prefix { $0 != "\n" } } ?? ""
-        return Finding("lock", .ok, "open in process \(pid)" + (name.isEmpty ? "" : " (\(DisplayText.visible(String(name))))"))
+        return Finding(
+            "lock", .ok, "open in process \(pid)" + (name.isEmpty ? "" : " (\(DisplayText.visible(String(name))))"))
     }
 
     private func clock() -> [Finding] {
@@ -125,14 +127,17 @@ struct LibraryChecks {
     private func room(_ path: String) -> Finding {
         var status = statvfs()
         guard statvfs(path, &status) == 0 else { return Finding("disk", .warn, "\(path): \(errorText(errno))") }
-        let free = Int(clamping: UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue)
+        let free = Int(
+            clamping: UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue)
         let used = segments().reduce(0) { $0 &+ $1.byteCount }
         let text = "\(Formats.bytes(free)) free, the log has \(Formats.bytes(used))"
         // A segment and its index; without them nothing more is saved.
         if free < 64 << 20 {
             return Finding("disk", .bad, text + ": soon nothing more can be saved", fix: "make room on that disk")
         }
-        if free < used { return Finding("disk", .warn, text + ": no room for a copy of it", fix: "make room on that disk") }
+        if free < used {
+            return Finding("disk", .warn, text + ": no room for a copy of it", fix: "make room on that disk")
+        }
         return Finding("disk", .ok, text)
     }
 

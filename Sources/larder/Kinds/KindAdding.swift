@@ -116,7 +116,9 @@ struct KindChanges {
         isNew = existing == nil
         for field in kind.fields {
             guard let old = existing?.field(field.number) else {
-                let constraints = KindJSON.constraintNames(field).map { ", " + $0.split(separator: "_").joined(separator: " ") }
+                let constraints = KindJSON.constraintNames(field).map {
+                    ", " + $0.split(separator: "_").joined(separator: " ")
+                }
                 lines.append("field \(field.number), \(field.name): \(field.type.name)\(constraints.joined())")
                 continue
             }
