@@ -107,7 +107,7 @@ class DumpTests(HostCase):
             second.saved([save(title(number, f"Changed {number}"), mode="merge") for number in range(1, 2_000, 100)])
         host.stop()
         self.larder("a", "rate", "title:test/movie/77", "9")
-        self.larder("a", "tag", "title:test/movie/78", "두 번", "twice")
+        self.larder("a", "tag", "title:test/movie/78", "+두 번", "+twice")
         self.larder("b", "load", "-", stdin=self.dump("a"))
         records = self.assertSame("a", "b")
         self.assertEqual([record["record"]["id"] for record in records], list(range(1, 2_001)))
