@@ -99,7 +99,7 @@ class DoctorTests(HostCase):
         host = self.made()
         directory = os.path.join(self.directory, "gone")
         os.makedirs(directory)
-        manifest = {"name": "gone", "version": "1", "program": "./program", "roles": ["notifier"], "events": ["downloaded"]}
+        manifest = {"name": "gone", "version": "1", "program": ["./program"], "roles": ["notifier"], "events": ["downloaded"]}
         with open(os.path.join(directory, "larder-plugin.json"), "w", encoding="utf-8") as file:
             json.dump(manifest, file)
         with open(os.path.join(directory, "program"), "w", encoding="utf-8") as file:
