@@ -35,7 +35,8 @@ struct KindFillTests {
     @Test("a value is added to a choice without those that are there")
     func choice() throws {
         let kind = try fill(#"{"kind":"joke","fields":[{"name":"category","values":{"9":"pun"}}]}"#, .joke)
-        #expect(kind.field(named: "category")?.choices.count == (Kind.joke.field(named: "category")?.choices.count ?? 0) + 1)
+        let before = Kind.joke.field(named: "category")?.choices.count ?? 0
+        #expect(kind.field(named: "category")?.choices.count == before + 1)
         #expect(kind.conflict(with: .joke, ownFieldNumberMin: 129) == nil)
     }
 
@@ -115,7 +116,8 @@ struct DumpLineTests {
         arguments: [
             ("", "bad-json"), ("[]", "not-an-object"), (#"{"kind":"joke"}"#, "missing-record"),
             (#"{"record":{}}"#, "missing-kind"), (#"{"kind":"joke","record":{"id":5}}"#, "bad-id"),
-            (#"{"kind":"joke","record":{},"bytes":""}"#, "bad-record"), (#"{"kind":"joke","size":1}"#, "unknown-member"),
+            (#"{"kind":"joke","record":{},"bytes":""}"#, "bad-record"),
+            (#"{"kind":"joke","size":1}"#, "unknown-member"),
             (#"{"kind":"joke","first_seq":0}"#, "bad-first_seq"), (#"{"kind":"joke","origin":""}"#, "bad-origin"),
             (#"{"kind":"joke","bytes":"////"}"#, "bad-bytes"), (#"{"larder_dump":2}"#, "bad-version"),
             (#"{"kind":"joke","saved":9e99}"#, "bad-saved"),
