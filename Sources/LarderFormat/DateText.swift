@@ -114,7 +114,8 @@ public enum TimeText {
             let month = cursor.number(digits: 2...2), cursor.skip(0x2D), let day = cursor.number(digits: 2...2),
             month > 0, day > 0, let date = PartialDate(year: isNegative ? -year : year, month: month, day: day),
             let separator = cursor.byte, separator | 0x20 == 0x74 || separator == 0x20, cursor.skip(separator),
-            let time = cursor.timeOfDay(secondsRequired: secondsRequired), let offset = cursor.offsetMinutes(), cursor.isAtEnd
+            let time = cursor.timeOfDay(secondsRequired: secondsRequired), let offset = cursor.offsetMinutes(),
+            cursor.isAtEnd
         else { return nil }
         let days = PartialDate.days(year: date.year, month: date.month, day: date.day)
         let value = Int64(days * 86_400_000 + time - offset * 60_000)

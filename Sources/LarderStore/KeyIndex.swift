@@ -52,7 +52,7 @@ struct KeyIndex: ~Copyable {
     }
 
     @inline(__always)
-    private func home(_ fingerprint: UInt32) -> Int { Int(fingerprint) &* capacity &>> 32 }
+    private func home(_ fingerprint: UInt32) -> Int { (Int(fingerprint) &* capacity) &>> 32 }
 
     @inline(__always)
     private func behind(_ at: Int) -> Int { at &+ 1 == capacity ? 0 : at &+ 1 }

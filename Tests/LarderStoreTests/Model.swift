@@ -38,6 +38,8 @@ struct Model {
     private(set) var visibleEventCount = 0
     /// Counts of events after which no batch is cut in two.
     private(set) var batchEnds: [Int] = [0]
+    /// Of keys with a change that is not durable: the commit of the last.
+    private(set) var pendingCommits: [RecordKey: UInt64] = [:]
 
     var visibleEvents: ArraySlice<ModelEvent> { events[..<visibleEventCount] }
 
@@ -52,6 +54,7 @@ struct Model {
             Model.apply(events[visibleEventCount], to: &visible)
             visibleEventCount += 1
         }
+        pendingCommits = pendingCommits.filter { $0.value > commit }
     }
 
     mutating func endBatch() {
@@ -72,81 +75,23 @@ struct Model {
         events.removeLast(events.count - visibleEventCount)
         batchEnds.removeAll { $0 > events.count }
         latest = visible
+        pendingCommits = [:]
     }
 
-    /// What an operation must come to, and the entry that it must write.
-    func decide(_ op: TestOp, _ key: RecordKey, origin: UInt64, isImport: Bool) -> (Outcome, ModelEvent?) {
-        if op.bad != nil || op.payload.count > recordByteCountMax { return (.refused, nil) }
-        if !op.isDelete, op.mode == .insert || op.mode == .replace, isMissingSome(op.fields, op.schema) {
-            return (.refused, nil)
-        }
-        let existing = latest[key]
-        if let ifSeq = op.ifSeq, ifSeq != existing?.seq ?? 0 { return (.refused, nil) }
-        if op.isDelete {
-            guard let existing else { return (.notFound, nil) }
-            return (.deleted, event(EntryType.deleted, key, existing, origin, changed: [], key.bytes))
-        }
-        let kind = op.schema
-        let personal = Set(kind.fields.filter { $0.constraints.contains(.personal) }.map(\.number))
-        let offered = op.isPersonal ? op.fields : op.fields.filter { !personal.contains($0.key) }
-        guard let existing else {
-            if isMissingSome(offered, kind) { return (.refused, nil) }
-            return (.created, event(EntryType.created, key, nil, origin, changed: [], Encode.record(offered)))
-        }
-        if isImport && existing.origin == origin { return (.duplicate, nil) }
-        if op.mode == .insert { return (.alreadySaved, nil) }
-        var result = existing.fields
-        switch op.mode {
-        case .insert, .replace:
-            result = result.filter { $0.key > op.known || (!op.isPersonal && personal.contains($0.key)) }
-            result.merge(offered) { kept, _ in kept }
-        case .merge:
-            for field in op.unset where field > kind.keyFieldCount && (op.isPersonal || !personal.contains(field)) {
-                result[field] = nil
-            }
-            result.merge(offered) { _, new in new }
-        case .fill:
-            result.merge(offered) { kept, _ in kept }
-        }
-        var changed: Set<Int> = []
-        for field in Set(result.keys).union(existing.fields.keys) {
-            if isSame(existing.fields[field], result[field], kind.field(field)?.type) {
-                result[field] = existing.fields[field]
-            } else {
-                changed.insert(field)
-            }
-        }
-        if changed.isEmpty { return (.unchanged, nil) }
-        if isMissingSome(result, kind) || Encode.record(result).count > recordByteCountMax { return (.refused, nil) }
-        return (.updated, event(EntryType.updated, key, existing, origin, changed: changed, Encode.record(result)))
+    /// Where the model stood before a batch that leaves nothing.
+    struct Mark {
+        let eventCount: Int
+        let latest: [RecordKey: ModelRecord]
     }
 
-    private func isMissingSome(_ fields: Fields, _ kind: Kind) -> Bool {
-        kind.fields.contains { $0.constraints.contains(.required) && fields[$0.number] == nil }
+    var mark: Mark { Mark(eventCount: events.count, latest: latest) }
+
+    mutating func rollBack(to mark: Mark) {
+        events.removeLast(events.count - mark.eventCount)
+        latest = mark.latest
     }
 
-    private func isSame(_ a: [UInt8]?, _ b: [UInt8]?, _ type: FieldType?) -> Bool {
-        guard let a, let b, a != b, type == .text else { return a == b }
-        // Equality of String is that of its normalised form. The byte counts in front differ in length alike.
-        func text(_ bytes: [UInt8]) -> String {
-            bytes.withUnsafeBytes { raw in
-                var reader = ByteReader(raw)
-                return (try? reader.text()) ?? ""
-            }
-        }
-        return text(a) == text(b)
-    }
-
-    private func event(
-        _ type: UInt8, _ key: RecordKey, _ existing: ModelRecord?, _ origin: UInt64, changed: Set<Int>,
-        _ payload: [UInt8]
-    ) -> ModelEvent {
-        ModelEvent(
-            type: type, key: key, seq: 0, firstSeq: existing?.firstSeq ?? 0, previousSeq: existing?.seq ?? 0,
-            savedAt: existing?.savedAt ?? 0, time: 0, origin: origin, changed: changed, payload: payload, commit: 0)
-    }
-
-    /// Takes in an entry, with the seq, time and commit that the store gave it.
+    /// Takes in an entry, with the seq, time and commit that the store gave it; commit 0: of a batch that leaves nothing.
     mutating func append(_ event: ModelEvent, seq: UInt64, time: Int64, commit: UInt64) {
         var event = event
         event.seq = seq
@@ -159,6 +104,16 @@ struct Model {
         if event.type == EntryType.deleted { event.savedAt = time }
         events.append(event)
         Model.apply(event, to: &latest)
+        if commit != 0 { pendingCommits[event.key] = commit }
+    }
+
+    static func event(
+        _ type: UInt8, _ key: RecordKey, _ existing: ModelRecord?, _ origin: UInt64, _ payload: [UInt8],
+        changed: Set<Int> = []
+    ) -> ModelEvent {
+        ModelEvent(
+            type: type, key: key, seq: 0, firstSeq: existing?.firstSeq ?? 0, previousSeq: existing?.seq ?? 0,
+            savedAt: existing?.savedAt ?? 0, time: 0, origin: origin, changed: changed, payload: payload, commit: 0)
     }
 
     private static func apply(_ event: ModelEvent, to records: inout [RecordKey: ModelRecord]) {
@@ -186,6 +141,6 @@ struct Model {
     /// Entries of a clear, in saved order.
     func clearEvents(kind: Int, origin: UInt64) -> [ModelEvent] {
         latest.filter { kind == 0 || $0.key.kind == kind }.sorted { $0.value.firstSeq < $1.value.firstSeq }
-            .map { event(EntryType.deleted, $0.key, $0.value, origin, changed: [], $0.key.bytes) }
+            .map { Model.event(EntryType.deleted, $0.key, $0.value, origin, $0.key.bytes) }
     }
 }

@@ -38,26 +38,49 @@ struct OperationSource {
         let kind = TestKinds.all[below(4)]
         var op = TestOp(kind: kind.number)
         op.fields = OperationSource.keyFields(kind, below(14))
-        if chance(22) {
-            op.isDelete = true
-        } else {
-            op.mode = [.insert, .replace, .replace, .merge, .merge, .merge, .fill][below(7)]
-            op.isPersonal = chance(30)
-            for field in kind.fields.dropFirst(kind.keyFieldCount)
-            where chance(field.constraints.contains(.required) ? 95 : 50) {
-                op.fields[field.number] = value(field)
-            }
-            if kind.number == 3, chance(4) { op.fields[1] = nil }
-            if op.mode == .merge, chance(10) { op.unset = [kind.fields[below(kind.fields.count)].number] }
-            if op.mode == .replace, chance(10) { op.known = below(9) }
-            for field in op.unset { op.fields[field] = field <= kind.keyFieldCount ? op.fields[field] : nil }
+        switch below(100) {
+        case 0..<20: op.action = .delete
+        case 20..<30:
+            op.action = .move
+            op.oldFields = OperationSource.keyFields(kind, below(14))
+        case 30..<38:
+            op.action = .restore
+            (op.firstSeq, op.savedAt) = place(model)
+        default: op.mode = [.insert, .replace, .replace, .merge, .merge, .merge, .fill][below(7)]
         }
-        if let model, chance(5), op.fields[1] != nil {
-            let key = RecordKey(kind: op.kind, bytes: Encode.key(op.fields, kind))
+        if op.action != .delete { fill(&op, kind) }
+        if let model, chance(7), op.fields[1] != nil {
+            let key = op.action == .move ? op.oldKey : op.key
             op.ifSeq = chance(60) ? model.latest[key]?.seq ?? 0 : UInt64(below(1000))
         }
         if chance(badPercent) { op.bad = spoilt(op) }
         return op
+    }
+
+    private mutating func fill(_ op: inout TestOp, _ kind: Kind) {
+        op.isPersonal = chance(30)
+        for field in kind.fields.dropFirst(kind.keyFieldCount)
+        where chance(field.constraints.contains(.required) ? 95 : 50) {
+            op.fields[field.number] = value(field)
+        }
+        if kind.number == 3, chance(4) { op.fields[1] = nil }
+        if op.mode == .merge, op.action == .save, chance(10) {
+            op.unset = [kind.fields[below(kind.fields.count)].number]
+        }
+        if op.mode == .replace || op.action == .move, chance(10) { op.known = below(10) }
+        for field in op.unset { op.fields[field] = field <= kind.keyFieldCount ? op.fields[field] : nil }
+        let indexed = kind.fields.filter { $0.constraints.contains(.indexed) }.map(\.number)
+        if !indexed.isEmpty, chance(15) { op.unlessExists = indexed[below(indexed.count)] }
+        if chance(1) { op.unlessExists = 1 }
+    }
+
+    /// A first seq that a restore may ask for: of a record that was there, of one that is, or any.
+    private mutating func place(_ model: Model?) -> (UInt64, Int64) {
+        let savedAt = chance(3) ? Int64.max : Int64(below(1_000_000))
+        guard let model, chance(90), let event = model.events.randomElement(using: &random) else {
+            return (UInt64(below(400)), savedAt)
+        }
+        return (chance(5) ? event.seq &+ UInt64(below(1000)) : event.firstSeq, savedAt)
     }
 
     private mutating func value(_ field: Field) -> [UInt8] {
@@ -67,13 +90,19 @@ struct OperationSource {
                 return Encode.text(String(repeating: "long ", count: below(largeByteCountMax) / 5 + 1))
             }
             // Two forms of one text are among them: the second changes nothing where the first is.
-            return Encode.text(["a", "한국어", "caf\u{e9}", "cafe\u{301}", "x\(below(5))"][below(5)])
+            return Encode.text(
+                [
+                    "a", "A", "\u{FF21}", "한국어", "\u{1112}\u{1161}\u{11AB}국어", "caf\u{e9}", "cafe\u{301}",
+                    "CAFE\u{301}", "x\(below(5))", "X\(below(5))",
+                ][below(10)])
         case .choice: return Encode.choice(1 + below(2))
         case .number: return Encode.number(Int64(below(9) + 1), -1)
         case .int: return Encode.int(Int64(below(5)))
-        case .list: return Encode.list(chance(30) ? [] : ["t\(below(3))"])
+        case .list: return Encode.list((0..<below(3)).map { _ in ["t", "T"][below(2)] + "\(below(4))" })
         case .bytes:
             return Encode.blob(chance(largePercent * 4) ? below(largeByteCountMax) : below(40), UInt8(below(3)))
+        case .identifier:
+            return chance(70) ? Encode.identifier(1 + below(6)) : Encode.identifier(["tt1", "TT1"][below(2)])
         default: return Encode.identifier(1)
         }
     }

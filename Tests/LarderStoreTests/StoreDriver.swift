@@ -26,7 +26,10 @@ final class StoreDriver {
     var forgetsUnanswered = true
     /// The clear that is under way.
     private(set) var clearing: (kind: Int, program: String)?
-    private let batch = WriteBatch()
+    /// Operations that were decided.
+    var operationCount = 0
+    /// Batches that are begun anew for the next.
+    var spareBatches: [WriteBatch] = []
 
     init(
         _ files: any StoreFiles, path: String = "library", options: StoreOptions = StoreDriver.options(),
@@ -47,17 +50,6 @@ final class StoreDriver {
         options.kinds = TestKinds.all
         options.segmentByteCountMax = segment
         return options
-    }
-
-    /// What a batch came to.
-    struct Answer {
-        var staged: Staged
-        var outcomes: [Outcome]
-        var seqs: [UInt64]
-        var refusals: [Refusal]
-        var commit: UInt64 {
-            if case .staged(let commit) = staged { commit } else { 0 }
-        }
     }
 
     // MARK: Commits
@@ -90,95 +82,6 @@ final class StoreDriver {
         let result = cold.run()
         if let failure = result.failure { throw .system(failure) }
         store.supply(result)
-    }
-
-    // MARK: Writing
-
-    /// Stages a batch, making room where there is none, and compares what became of each operation.
-    @discardableResult
-    func write(
-        _ ops: [TestOp], origin: UInt64 = 0, program: String = "test", batchNumber: UInt64 = 0
-    ) throws -> Answer {
-        let payloads = ops.map(\.payload)
-        let bytes = UnsafeMutableRawBufferPointer.allocate(
-            byteCount: max(1, payloads.reduce(0) { $0 + $1.count }), alignment: 1)
-        defer { bytes.deallocate() }
-        batch.begin(origin: origin, programName: program, batchNumber: batchNumber)
-        var at = 0
-        for (op, payload) in zip(ops, payloads) {
-            let piece = UnsafeMutableRawBufferPointer(rebasing: bytes[at..<at + payload.count])
-            piece.copyBytes(from: payload)
-            at += payload.count
-            store.add(
-                WriteOperation(
-                    isDelete: op.isDelete, mode: op.mode, isPersonal: op.isPersonal, ifSeq: op.ifSeq,
-                    unset: FieldSet(op.unset), kind: op.kind, known: op.known, payload: UnsafeRawBufferPointer(piece)),
-                to: batch)
-        }
-        let staged = try stage()
-        let answer = Answer(
-            staged: staged, outcomes: Array(batch.outcomes), seqs: Array(batch.seqs), refusals: batch.refusals)
-        guard case .staged(let commit) = staged else { return answer }
-        let number = origin != 0 ? origin : store.originNumber(name: program) ?? 0
-        try compare(ops, answer, commit, number, isImport: origin != 0)
-        if commit != 0 && commit <= store.lastFinishedCommit {
-            throw Mismatch("an answer waits for the finished commit \(commit)")
-        }
-        return answer
-    }
-
-    private func stage() throws -> Staged {
-        for _ in 0..<100_000 {
-            if case .cold(let cold) = try store.resolve(batch) {
-                try read(cold)
-                try store.keep(for: batch)
-                continue
-            }
-            switch try store.stage(batch, now: now) {
-            case .full:
-                finish()
-                take()
-            case .stale: continue
-            case let staged: return staged
-            }
-        }
-        throw Mismatch("a batch is never staged")
-    }
-
-    private func compare(
-        _ ops: [TestOp], _ answer: Answer, _ commit: UInt64, _ origin: UInt64, isImport: Bool
-    ) throws {
-        guard answer.outcomes.count == ops.count, answer.seqs.count == ops.count else {
-            throw Mismatch("\(answer.outcomes.count) outcomes for \(ops.count) operations")
-        }
-        for (at, sent) in ops.enumerated() {
-            var op = sent
-            if let made = batch.madeKey(at: at), op.fields[1] == nil { op.fields[1] = made }
-            let key = RecordKey(kind: op.kind, bytes: Encode.key(op.fields, op.schema))
-            let before = model.latest[key]
-            let (outcome, event) = model.decide(op, key, origin: origin, isImport: isImport)
-            guard outcome == answer.outcomes[at] else {
-                throw Mismatch("operation \(at) \(op.mode) of \(key): \(answer.outcomes[at]), not \(outcome)")
-            }
-            guard let event else {
-                if outcome == .unchanged || outcome == .duplicate || outcome == .alreadySaved,
-                    answer.seqs[at] != before?.seq
-                {
-                    throw Mismatch("operation \(at), \(outcome): seq \(answer.seqs[at]), not \(before?.seq ?? 0)")
-                }
-                continue
-            }
-            guard answer.seqs[at] > model.events.last?.seq ?? 0 else {
-                throw Mismatch("seq \(answer.seqs[at]) does not ascend")
-            }
-            guard commit != 0 else { throw Mismatch("a change waits for no commit") }
-            model.append(event, seq: answer.seqs[at], time: now, commit: commit)
-        }
-        model.endBatch()
-        let refused = answer.outcomes.indices.filter { answer.outcomes[$0] == .refused }
-        guard answer.refusals.map(\.position).sorted() == refused else {
-            throw Mismatch("refusals are not those of the outcomes")
-        }
     }
 
     /// Clears a kind (0: all), also taking commits where a host might.

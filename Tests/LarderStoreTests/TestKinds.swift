@@ -13,13 +13,14 @@ enum TestKinds {
                 2, "media_type", .choice, .required,
                 choices: [Field.Choice(number: 1, name: "movie"), Field.Choice(number: 2, name: "tv")]),
             Field(3, "id", .identifier, [.required, .notZero]), Field(4, "title", .text), Field(5, "overview", .text),
-            Field(6, "rating", .number, .personal), Field(7, "genres", .list), Field(8, "tags", .list, .personal),
+            Field(6, "rating", .number, .personal), Field(7, "genres", .list, .indexed),
+            Field(8, "tags", .list, .personal), Field(9, "imdb_id", .identifier, .indexed),
         ])
     static let book = kind(
         2, "book", keys: 2,
         [
             Field(1, "source", .text, [.required, .notBlank]), Field(2, "id", .identifier, [.required, .notZero]),
-            Field(3, "title", .text, .indexed), Field(4, "note", .text, .personal), Field(5, "price", .int),
+            Field(3, "title", .text, .indexed), Field(4, "note", .text, .personal), Field(5, "price", .int, .indexed),
         ])
     static let joke = kind(
         3, "joke", keys: 1,
@@ -62,6 +63,12 @@ enum Encode {
     static func int(_ value: Int64) -> [UInt8] { bytes { $0.svarint(value) } }
     static func choice(_ value: Int) -> [UInt8] { bytes { $0.varint(value) } }
     static func identifier(_ value: Int) -> [UInt8] { bytes { $0.varint(value * 2) } }
+    static func identifier(_ text: String) -> [UInt8] {
+        bytes { writer in
+            writer.varint(text.utf8.count << 1 | 1)
+            writer.raw(Array(text.utf8))
+        }
+    }
     static func uuid(_ value: UInt64) -> [UInt8] {
         [UInt8](repeating: 7, count: 8) + withUnsafeBytes(of: value.bigEndian, Array.init)
     }
@@ -103,7 +110,7 @@ struct RecordKey: Hashable, CustomStringConvertible {
 /// An operation of a test.
 struct TestOp {
     var kind: Int
-    var isDelete = false
+    var action = WriteOperation.Action.save
     var mode = SaveMode.merge
     var isPersonal = false
     var ifSeq: UInt64?
@@ -113,7 +120,16 @@ struct TestOp {
     var fields: Fields = [:]
     /// Sent in place of the fields: must be refused.
     var bad: [UInt8]?
+    var unlessExists = 0
+    /// Of a move: the key fields of the record that is there.
+    var oldFields: Fields = [:]
+    /// Of a restore.
+    var firstSeq: UInt64 = 0
+    var savedAt: Int64 = 1
 
+    var isDelete: Bool { action == .delete }
+    var key: RecordKey { RecordKey(kind: kind, bytes: Encode.key(fields, schema)) }
+    var oldKey: RecordKey { RecordKey(kind: kind, bytes: Encode.key(oldFields, schema)) }
     var schema: Kind { TestKinds.all.first { $0.number == kind } ?? TestKinds.title }
     var payload: [UInt8] {
         if let bad { return bad }
@@ -124,7 +140,25 @@ struct TestOp {
         TestOp(kind: kind.number, mode: mode, fields: fields)
     }
     static func delete(_ kind: Kind, _ fields: Fields) -> TestOp {
-        TestOp(kind: kind.number, isDelete: true, fields: fields)
+        TestOp(kind: kind.number, action: .delete, fields: fields)
+    }
+    /// The record gets the key that its fields say.
+    static func move(_ kind: Kind, from oldFields: Fields, _ fields: Fields) -> TestOp {
+        TestOp(kind: kind.number, action: .move, fields: fields, oldFields: oldFields)
+    }
+    static func restore(_ kind: Kind, _ fields: Fields, firstSeq: UInt64, savedAt: Int64) -> TestOp {
+        TestOp(kind: kind.number, action: .restore, fields: fields, firstSeq: firstSeq, savedAt: savedAt)
+    }
+    /// The same, not where another record has the same value in this field.
+    func unlessExists(_ field: Int) -> TestOp {
+        var op = self
+        op.unlessExists = field
+        return op
+    }
+    func ifSeq(_ seq: UInt64) -> TestOp {
+        var op = self
+        op.ifSeq = seq
+        return op
     }
     /// A book, the kind that most tests use.
     static func book(_ id: Int, _ title: String, _ mode: SaveMode = .replace) -> TestOp {

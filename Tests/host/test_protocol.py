@@ -14,13 +14,17 @@ with open(os.path.join(ROOT, "Protocol", "vectors", "messages.json"), encoding="
     VECTORS = json.load(file)
 HELLO = BY_NAME["HELLO"].encode({"version_min": 1, "version_max": 1, "name": "raw", "version": "1", "required": [], "optional": []})
 CLIENTS = ["HELLO", "REGISTER", "READY", "WRITE", "GET", "LIST", "COUNT", "CLEAR", "KINDS", "SUBSCRIBE", "CREDIT", "SYNC",
-           "UNSUBSCRIBE", "PING", "CANCEL", "STATUS", "GOODBYE", "ORIGINS", "PLUGIN", "GIVE_WAY", "BEGIN_IMPORT", "END_IMPORT"]
+           "UNSUBSCRIBE", "PING", "CANCEL", "STATUS", "GOODBYE", "ORIGINS", "PLUGIN", "GIVE_WAY", "BEGIN_IMPORT", "END_IMPORT",
+           "FIND", "SEARCH", "HISTORY", "ENTRIES", "DEFINE"]
 NOTICES = {"READY", "CREDIT", "CANCEL", "GOODBYE"}
 FILM = title(603, "The Matrix")
 # A body for each message that is right in itself.
 EVERY_OPERATION = BY_NAME["WRITE"].encode({"flags": 6, "operations": [
     {"verb": 1, "mode": 1, "options": 0, "kind": 1, "known": 33, "body": FILM},
     {"verb": 1, "mode": 3, "options": 11, "kind": 1, "known": 33, "if_seq": 300, "unset": [7, 8, 200], "body": FILM},
+    {"verb": 3, "mode": 0, "options": 7, "kind": 1, "known": 33, "if_seq": 300, "unless_exists": 14, "old_key": title_key(5),
+     "body": FILM},
+    {"verb": 4, "mode": 0, "options": 0, "kind": 1, "known": 0, "first_seq": 300, "saved_at": -1, "body": FILM},
     {"verb": 2, "mode": 0, "options": 2, "kind": 1, "known": 0, "if_seq": 0, "body": title_key(603)}]})
 BODIES = {
     "HELLO": HELLO, "REGISTER": BY_NAME["REGISTER"].encode({"roles": 1, "events": 0, "kinds": [], "commands": []}),
@@ -34,6 +38,10 @@ BODIES = {
     "PLUGIN": BY_NAME["PLUGIN"].encode({"name": "none", "action": 2}),
     "BEGIN_IMPORT": BY_NAME["BEGIN_IMPORT"].encode({"source": "s"}), "END_IMPORT": BY_NAME["END_IMPORT"].encode(
         {"origin": 77, "outcome": 1}),
+    "FIND": BY_NAME["FIND"].encode({"kind": 1, "field": 14, "value": b"\3tt1", "limit": 5}),
+    "SEARCH": BY_NAME["SEARCH"].encode({"query": "matrix", "limit": 5}),
+    "HISTORY": BY_NAME["HISTORY"].encode({"kind": 1, "key": title_key(603), "limit": 5}),
+    "ENTRIES": BY_NAME["ENTRIES"].encode({"seqs": [1, 300]}), "DEFINE": BY_NAME["DEFINE"].encode({"declaration": JOKE}),
 }
 
 
@@ -418,7 +426,7 @@ class BodyTests(ProtocolCase):
                 ("END_IMPORT", {"origin": 9, "outcome": 1}, "unknown_origin"), ("GIVE_WAY", {}, "not_permitted")):
             with self.subTest(message=name, error=error):
                 self.assertError(wire.call(name, **fields), error)
-        for body, error in ((write_body([save(FILM)], 9), "unknown_origin"), (write_body([save(FILM)], 0, 0, 1), "unsupported"),
+        for body, error in ((write_body([save(FILM)], 9), "unknown_origin"), (write_body([delete(title_key(5))], 0, 0, 1), "not_found"),
                             (write_body([save(FILM)], 0, 3), "bad_message")):
             self.assertError(wire.call_body("WRITE", body), error)
         self.assertError(wire.subscribe(2, kinds=[44])[1], "unknown_kind")

@@ -29,9 +29,11 @@ class AsyncSubscription:
                 if not await self._more():
                     return
                 self._current = self._state.drain()
-            for event in self._current:
+            current = self._current
+            for event in current:
                 yield event
-            self._dealt_with()
+            if self._current is current:  # else `poll` has gone on to the next frame
+                self._dealt_with()
 
     async def poll(self, timeout: Optional[float] = 0) -> Optional[Event]:
         """As `Subscription.poll`."""

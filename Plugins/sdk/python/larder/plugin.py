@@ -9,10 +9,11 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any, Dict, Iterator, Optional, Sequence, Type, Union
 
-from .client import Client, Subscription, connect
+from .client import Client, connect
 from .discovery import PathLike
 from .events import Event
 from .results import Cursor
+from .subscription import Subscription
 
 
 class Plugin:

@@ -35,11 +35,13 @@ class Subscription:
                 if not state.has_frames and not self._more(None):
                     return
                 self._current = state.drain()
-            for event in self._current:
+            current = self._current
+            for event in current:
                 yield event
                 if client.stopping:
                     return
-            self._dealt_with()
+            if self._current is current:  # else `poll` has gone on to the next frame
+                self._dealt_with()
 
     def poll(self, timeout: Optional[float] = 0) -> Optional[Event]:
         """The next event, or None where `timeout` seconds bring none, or `is_ended`.
@@ -64,7 +66,11 @@ class Subscription:
         self._current = None
         if not self._client.is_closed:
             self._client._session.return_credit(self._state)
-            self._client._flush()
+            try:
+                self._client._flush()
+            except ConnectionLost:
+                if not self._client.is_leaving:  # else the host has said all that it had to say
+                    raise
 
     def _more(self, deadline: Optional[float]) -> bool:
         """Waits for a frame. False: at the deadline there is none, or none will come."""

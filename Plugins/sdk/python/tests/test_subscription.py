@@ -109,6 +109,19 @@ class SubscriptionTests(unittest.TestCase):
         self.assertEqual(subscription.poll(5).seq, 8)
 
 
+    def test_polling_while_iterating_loses_nothing(self):
+        frames = [events(3, 6, 8, run(7, 1, created(7, 7, RAW) + created(8, 7, RAW))),
+                  events(3, 8, 10, run(9, 1, created(9, 9, RAW) + created(10, 9, RAW)))]
+        _, subscription = self.play([*BEGUN, ("send", b"".join(frames)), ("send", frame("GOODBYE_HOST", 0, {
+            "error": 0, "reason": ""})), ("expect", frame("CREDIT", 3, {"bytes": len(frames[0])})), ("close", None)])
+        seen = []
+        for event in subscription:
+            seen.append(event.seq)
+            if event.seq == 7:
+                seen += [subscription.poll(5).seq, subscription.poll(5).seq]
+        self.assertEqual(seen, [7, 8, 9, 10])
+
+
 class CreditTests(unittest.TestCase):
     def test_credit_is_owed_once_for_each_byte(self):
         state = SubscriptionState(1, {1: TITLE}, 3, 200, False, False, False)
