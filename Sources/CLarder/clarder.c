@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -51,6 +52,20 @@ int larder_lock_exclusive(int fd) {
     lock.l_type = F_WRLCK;
     lock.l_whence = SEEK_SET;
     return fcntl(fd, F_OFD_SETLK, &lock) < 0 ? errno : 0;
+}
+
+int64_t larder_file_system_type(const char *path) {
+    struct statfs status;
+    return statfs(path, &status) < 0 ? -errno : (int64_t)((uint64_t)status.f_type & 0xffffffffu);
+}
+
+int larder_lock_probe(int fd) {
+    struct flock lock;
+    memset(&lock, 0, sizeof lock);
+    lock.l_type = F_RDLCK;
+    lock.l_whence = SEEK_SET;
+    if (fcntl(fd, F_OFD_GETLK, &lock) < 0) return -errno;
+    return lock.l_type == F_UNLCK ? 0 : 1;
 }
 
 int larder_fallocate_keep(int fd, int64_t offset, int64_t length) {

@@ -47,7 +47,8 @@ enum Commands {
         GetCommand.self, ShowCommand.self, CountCommand.self, SaveCommand.self, EditCommand.self, TagCommand.self,
         RateCommand.self, WatchedCommand.self, NoteCommand.self, DeleteCommand.self, ClearCommand.self,
         LogCommand.self, UndeleteCommand.self, UndoCommand.self, DuplicatesCommand.self, JoinCommand.self,
-        DumpCommand.self, LoadCommand.self, EventsCommand.self, PluginCommand.self, DemoCommand.self, HelpCommand.self,
+        SearchCommand.self, DumpCommand.self, LoadCommand.self,
+        DoctorCommand.self, EventsCommand.self, PluginCommand.self, DemoCommand.self, HelpCommand.self,
     ]
 
     static func named(_ name: String) -> (any Command.Type)? { all.first { $0.name == name } }

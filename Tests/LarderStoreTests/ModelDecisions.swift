@@ -27,7 +27,7 @@ struct Decision {
 struct Writer {
     var origin: UInt64
     var isImport: Bool
-    /// The next seq when the operations were put with their batch.
+    /// The next seq when the operation is decided.
     var nextSeq: UInt64
 }
 
@@ -36,7 +36,7 @@ extension Model {
     func decide(_ op: TestOp, _ key: RecordKey, _ writer: Writer) -> Decision {
         var decision = decideAlone(op, key, writer)
         // What a refusal by the bytes alone depends on is nothing; else it is the keys that were looked at.
-        guard !isRefusedAtOnce(op, writer) else { return decision }
+        guard !isRefusedAtOnce(op) else { return decision }
         var keys: Set<RecordKey> = [key]
         if op.action == .move { keys.insert(op.oldKey) }
         if !isKeyEnough(op, key) {
@@ -58,7 +58,7 @@ extension Model {
         return op.action != .move && op.ifSeq.map { $0 != latest[key]?.seq ?? 0 } == true
     }
 
-    private func isRefusedAtOnce(_ op: TestOp, _ writer: Writer) -> Bool {
+    private func isRefusedAtOnce(_ op: TestOp) -> Bool {
         if op.bad != nil || op.payload.count > recordByteCountMax { return true }
         if op.isDelete { return false }
         let isWhole = op.action != .save || op.mode == .insert || op.mode == .replace
@@ -67,13 +67,13 @@ extension Model {
             return true
         }
         if op.action == .restore {
-            return op.firstSeq == 0 || op.firstSeq >= writer.nextSeq || !timeRange.contains(op.savedAt)
+            return op.firstSeq == 0 || !timeRange.contains(op.savedAt)
         }
         return false
     }
 
     private func decideAlone(_ op: TestOp, _ key: RecordKey, _ writer: Writer) -> Decision {
-        if isRefusedAtOnce(op, writer) { return Decision(.refused) }
+        if isRefusedAtOnce(op) { return Decision(.refused) }
         let existing = latest[key]
         if op.action != .move, let ifSeq = op.ifSeq, ifSeq != existing?.seq ?? 0 { return Decision(.refused) }
         if op.isDelete {
@@ -133,6 +133,7 @@ extension Model {
 
     private func restore(_ op: TestOp, _ key: RecordKey, _ existing: ModelRecord?, _ writer: Writer) -> Decision {
         if let existing { return Decision(.alreadySaved, seq: existing.seq) }
+        if op.firstSeq >= writer.nextSeq { return Decision(.refused) }
         if latest.values.contains(where: { $0.firstSeq == op.firstSeq }) { return Decision(.refused) }
         var event = Model.event(
             EntryType.updated, key, nil, writer.origin, Encode.record(op.fields), changed: Set(op.fields.keys))

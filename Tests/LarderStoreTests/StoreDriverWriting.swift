@@ -37,15 +37,12 @@ final class PreparedBatch {
     let ops: [TestOp]
     let sending: Sending
     let batch: WriteBatch
-    /// The next seq when its operations were checked.
-    let nextSeq: UInt64
     private let bytes: UnsafeMutableRawBufferPointer
 
     init(_ ops: [TestOp], _ sending: Sending, _ batch: WriteBatch, _ store: Store) {
         self.ops = ops
         self.sending = sending
         self.batch = batch
-        nextSeq = store.core.nextSeq
         let payloads = ops.map { ($0.payload, $0.action == .move ? $0.oldKey.bytes : []) }
         bytes = .allocate(byteCount: max(1, payloads.reduce(0) { $0 + $1.0.count + $1.1.count }), alignment: 1)
         batch.begin(
@@ -112,6 +109,10 @@ extension StoreDriver {
         defer { spareBatches.append(batch) }
         for _ in 0..<100_000 {
             try resolve(prepared)
+            // A program's own origin takes a seq before its first change.
+            let sending = prepared.sending
+            let isNew = sending.origin == 0 && store.originNumber(name: sending.program) == nil
+            let nextSeq = store.core.nextSeq + (isNew ? 1 : 0)
             switch try store.stage(batch, now: now) {
             case .full:
                 finish()
@@ -122,7 +123,7 @@ extension StoreDriver {
                     staged: staged, outcomes: Array(batch.outcomes), seqs: Array(batch.seqs),
                     refusals: batch.refusals, madeKeys: prepared.ops.indices.map { batch.madeKey(at: $0) })
                 switch staged {
-                case .staged, .failed: try compare(prepared, answer)
+                case .staged, .failed: try compare(prepared, answer, nextSeq: nextSeq)
                 default: break
                 }
                 return answer
@@ -131,16 +132,16 @@ extension StoreDriver {
         throw Mismatch("a batch is never staged")
     }
 
-    private func compare(_ prepared: PreparedBatch, _ answer: Answer) throws {
+    private func compare(_ prepared: PreparedBatch, _ answer: Answer, nextSeq: UInt64) throws {
         let (ops, sending) = (prepared.ops, prepared.sending)
         guard answer.outcomes.count == ops.count, answer.seqs.count == ops.count else {
             throw Mismatch("\(answer.outcomes.count) outcomes for \(ops.count) operations")
         }
         operationCount += ops.count
         let isKept = !answer.isFailed && !sending.isDryRun
-        let writer = Writer(
+        var writer = Writer(
             origin: sending.origin != 0 ? sending.origin : store.originNumber(name: sending.program) ?? 0,
-            isImport: sending.origin != 0, nextSeq: prepared.nextSeq)
+            isImport: sending.origin != 0, nextSeq: nextSeq)
         let mark = model.mark
         var commitMin: UInt64 = 0
         for (at, sent) in ops.enumerated() {
@@ -160,6 +161,7 @@ extension StoreDriver {
             }
             let first = answer.seqs[at] &- UInt64(decision.events.count - 1)
             guard first > model.events.last?.seq ?? 0 else { throw Mismatch("seq \(first) does not ascend") }
+            writer.nextSeq = answer.seqs[at] &+ 1
             for (offset, event) in decision.events.enumerated() {
                 model.append(event, seq: first + UInt64(offset), time: now, commit: isKept ? answer.commit : 0)
             }

@@ -76,6 +76,12 @@ ssize_t larder_preadv2_nowait(int fd, void *_Nonnull buffer, size_t n, int64_t o
 /// its last descriptor is closed. 0, or errno (EAGAIN or EACCES: another holds it).
 int larder_lock_exclusive(int fd);
 
+/// Whether somebody has the lock of `larder_lock_exclusive`: 1 or 0, or -errno. Takes none.
+int larder_lock_probe(int fd);
+
+/// The number by which statfs(2) names the kind of file system that a path is on, or -errno.
+int64_t larder_file_system_type(const char *_Nonnull path);
+
 /// fallocate(FALLOC_FL_KEEP_SIZE): room without a change of size. 0 or -errno.
 int larder_fallocate_keep(int fd, int64_t offset, int64_t length);
 

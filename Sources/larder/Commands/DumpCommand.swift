@@ -10,7 +10,8 @@ enum DumpCommand: Command {
     static let synopsis = ["dump [FILE] [--kind KIND] [--portable]"]
     static let options = [
         OptionSpec("kind", short: "K", "KIND", "the records of one kind only"),
-        OptionSpec("portable", short: "p", "leave out what is this library's own: numbers in its log, times of changes"),
+        OptionSpec(
+            "portable", short: "p", "leave out what is this library's own: numbers in its log, times of changes"),
     ]
     static let details = """
         The first line has the kinds with their declarations, then comes a record a line in the order of saving, and a
@@ -22,7 +23,10 @@ enum DumpCommand: Command {
     static let examples = [
         (line: "larder dump library.jsonl", does: "writes everything to a file"),
         (line: "larder dump --kind book | gzip > books.jsonl.gz", does: "packs the books"),
-        (line: "larder dump | jq -c 'select(.kind == \"title\") | .record'", does: "hands the titles to another program"),
+        (
+            line: "larder dump | jq -c 'select(.kind == \"title\") | .record'",
+            does: "hands the titles to another program"
+        ),
     ]
 
     static func run(_ context: Context) throws -> Int32 {

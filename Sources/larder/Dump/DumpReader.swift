@@ -75,7 +75,8 @@ final class DumpReader {
     private func expect(_ version: Int64) throws(DumpFault) {
         guard version == Int64(DumpForm.version) else {
             throw DumpFault(
-                "bad-version", DumpForm.headName, "a dump of form \(version); this larder reads form \(DumpForm.version)")
+                "bad-version", DumpForm.headName,
+                "a dump of form \(version); this larder reads form \(DumpForm.version)")
         }
     }
 
@@ -155,7 +156,9 @@ final class DumpReader {
         }
         guard !members.kind.isEmpty else { throw DumpFault("missing-kind", "kind", "missing") }
         guard let shape = byName[members.kind] else {
-            let reason = refusedNames[members.kind] ?? "neither the dump's first line nor the library has a kind “\(members.kind)”"
+            let reason =
+                refusedNames[members.kind]
+                ?? "neither the dump's first line nor the library has a kind “\(members.kind)”"
             throw DumpFault("unknown-kind", "kind", reason)
         }
         var record: [UInt8]

@@ -86,6 +86,7 @@ struct DumpFault: Error, Equatable {
     }
 
     init(_ error: JSONError) {
-        self.init(error.code == .badUnicode ? "bad-unicode" : "bad-json", "", "\(error.reason), at column \(error.column)")
+        self.init(
+            error.code == .badUnicode ? "bad-unicode" : "bad-json", "", "\(error.reason), at column \(error.column)")
     }
 }

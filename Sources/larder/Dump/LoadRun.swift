@@ -125,6 +125,7 @@ final class LoadRun {
         }
         let read: DumpLine
         do throws(DumpFault) { read = try reader.read(text) } catch {
+            if !hasHead, error.code != "bad-json", error.code != "bad-version" { throw headless(number) }
             guard error.code != "bad-version" else { throw Failure("loading \(source.shownName)", error.reason) }
             return try refuse(number, error)
         }
@@ -138,12 +139,14 @@ final class LoadRun {
         }
     }
 
+    private func headless(_ line: Int) -> Failure {
+        Failure(
+            "loading \(source.shownName)", "the dump's first line is missing before line \(line)",
+            "larder import reads JSON lines that are no dump")
+    }
+
     private func take(_ dumped: DumpedRecord, _ number: Int) throws {
-        guard hasHead else {
-            throw Failure(
-                "loading \(source.shownName)", "line \(number) is a record, and the dump's first line is missing",
-                "larder import reads JSON lines that are no dump")
-        }
+        guard hasHead else { throw headless(number) }
         recordCount += 1
         var dumped = dumped
         // Elsewhere it names another log's entry.

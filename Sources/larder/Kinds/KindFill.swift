@@ -27,7 +27,9 @@ struct KindFill {
         var members = object.members
         if renumbers { members.removeAll { $0.name == "number" || $0.name == "version" } }
         if let existing {
-            if object["key"] == nil { members.append(("key", KindFill.names(existing.keyFields.map(\.number), existing))) }
+            if object["key"] == nil {
+                members.append(("key", KindFill.names(existing.keyFields.map(\.number), existing)))
+            }
             let labels = KindFill.names(existing.labelFields, existing)
             if let index = members.firstIndex(where: { $0.name == "label" }) {
                 members[index].value = KindFill.joined(labels, members[index].value)
