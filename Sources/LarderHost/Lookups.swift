@@ -66,6 +66,7 @@ extension Connection {
         var at = 0
         var byteCount = 0
         var runs: [EntryRun] = []
+        var place: LogCursor?
         work(on: request) { [unowned self] () throws(StoreError) in
             guard at < entries.seqs.count, byteCount < Connection.entriesByteCountMax else {
                 if session.end(request) { send(EntriesAre(runs), id: id) }
@@ -76,10 +77,22 @@ extension Connection {
                 at += 1
                 return .more
             }
-            var cursor = host.store.cursor(after: seq - 1)
+            var cursor = place ?? host.store.cursor(after: seq - 1)
             var found: [EventRun] = []
             let step = try host.store.stream(&cursor, EntryFilter(types: 63), byteBudget: 1, into: &found)
-            if found.isEmpty, case .cold(let read) = step { return .cold(read) }
+            place = nil
+            if found.isEmpty {
+                switch step {
+                case .cold(let read):
+                    place = cursor
+                    return .cold(read)
+                case .more where cursor.seq < seq:
+                    // What lies before it in a large commit takes more than one step.
+                    place = cursor
+                    return .more
+                default: break
+                }
+            }
             if let run = found.first, let entry = firstEntry(run), entry.seq == seq {
                 let bytes = Array(run.bytes[..<entry.byteCount])
                 byteCount += bytes.count

@@ -161,6 +161,16 @@ class Undo(SecondThoughts):
         self.assertEqual(self.library()[:-1], before)
         self.assertEqual(self.keys()[-1], "title:t/movie/9000")
 
+    def test_versions_deep_in_large_commits_are_found_after_a_restart(self):
+        with self.on.wire() as wire:
+            wire.saved([save(title(number, f"Film {number} " + "x" * 300)) for number in range(1, 9001)])
+        before = self.library()
+        self.assertEqual(self.on.stop(), 0)
+        self.on = self.host(name="again")
+        gone = self.objects("delete", *(f"title:test/movie/{number}" for number in range(50, 9001, 50)))
+        self.larder("undo", f"{gone[0]['seq']}..{gone[-1]['seq']}", "--yes")
+        self.assertEqual(self.library(), before)
+
     def test_what_changed_since_is_named_and_left_alone(self):
         name = self.bring([{"id": 1, "title": "A"}, {"id": 2, "title": "B"}])
         self.larder("rate", "title:t/movie/2", "9")

@@ -31,7 +31,7 @@ final class UndoRun {
     /// Entries whose records are held in one pass.
     private static let passEntryCount: UInt64 = 262_144
     /// Records of one batch; each needs two entries at most.
-    private static let batchCount = 500
+    private static let batchCount = 4_000
 
     private let session: Session
     private let kinds: Kinds
