@@ -28,6 +28,7 @@ struct BenchTests {
             case "size": #expect(try #require(value["encoded_bytes_per_record"]?.double) > 300)
             case "memory": #expect(try #require(value["rss_anon_bytes"]?.int64) > 0)
             case "probe", "socket": #expect(try #require(value["bytes_per_second"]?.double) > 0)
+            case "page": #expect(try #require(value["far_page_microseconds"]?.double) > 0)
             default: #expect(try #require(value["records_per_second"]?.double) > 0)
             }
         }
@@ -36,7 +37,8 @@ struct BenchTests {
         #expect(
             figures == [
                 "machine": 1, "probe": 1, "socket": 2, "import": 2, "import_null_log": 1, "memory": 1, "size": 1,
-                "import_shuffled": 1, "reimport": 2, "replay": 4, "get": gets, "open": 2, "import_changed": 1,
+                "import_shuffled": 1, "reimport": 2, "replay": 4, "get": gets, "open": 2,
+                "list_where": 3, "page": 2, "search": 6, "get_beside_scans": 3, "import_changed": 1,
             ])
     }
 

@@ -118,7 +118,7 @@ struct ImportCommandTests {
         let path = try library.write("page.json", "{\n \"page\": 1,\n \"results\": []\n}\n")
         let outcome = try library.run("import", "--set", "a=b", "--mode", "fill", path)
         #expect(outcome.code == 1)
-        #expect(outcome.errors.contains(#"{"mode":"fill","dry_run":false,"set":{"a":"b"}}"#))
+        #expect(outcome.errors.contains(#"{"mode":"fill","dry_run":false,"personal":false,"set":{"a":"b"}}"#))
         #expect(outcome.errors.contains("refused f:results[1]: bad-id: id is 0"))
         #expect(accounting(outcome)?.hasPrefix("read 3 = 2 created") == true)
         #expect(try library.run("plugin", "disable", "pages").code == 0)
