@@ -13,7 +13,8 @@ extension Connection {
     /// The condition of a request, bound to its kinds; nil for none. Nil outside: it was refused, and answered.
     private func condition(_ text: String, kind: Int, _ id: UInt32) -> Condition?? {
         guard !text.isEmpty else { return .some(nil) }
-        let schemas = kind == 0 ? host.store.kinds.compactMap { host.store.schema($0.number) } : [host.store.schema(kind)]
+        let schemas =
+            kind == 0 ? host.store.kinds.compactMap { host.store.schema($0.number) } : [host.store.schema(kind)]
         do throws(ConditionError) {
             return try Condition(text, schemas: schemas.compactMap { $0 })
         } catch {
@@ -118,7 +119,8 @@ extension Connection {
             guard session.end(request) else { return .done }
             if scan.isTooMany {
                 send(
-                    ErrorReply(.tooManyGroups, message: "the field has more than \(Connection.groupCountMax) values"), id: id)
+                    ErrorReply(.tooManyGroups, message: "the field has more than \(Connection.groupCountMax) values"),
+                    id: id)
             } else {
                 send(Counted(scan.counts, groups: scan.groupCounts), id: id)
             }
@@ -185,7 +187,11 @@ private final class CountScan {
 
     private func count(_ kind: Int) {
         if let at = counts.firstIndex(where: { $0.kind >= kind }) {
-            if counts[at].kind == kind { counts[at].count += 1 } else { counts.insert(KindCount(kind: kind, count: 1), at: at) }
+            if counts[at].kind == kind {
+                counts[at].count += 1
+            } else {
+                counts.insert(KindCount(kind: kind, count: 1), at: at)
+            }
         } else {
             counts.append(KindCount(kind: kind, count: 1))
         }

@@ -191,7 +191,9 @@ extension Bench {
             for run in 1...options.runCount {
                 progress("gets beside \(scannerCount) scans, run \(run) of \(options.runCount)")
                 var scanners: [Child] = []
-                for _ in 0..<scannerCount { scanners.append(try host.startClient(["scan", dataset, "\(recordCount)"])) }
+                for _ in 0..<scannerCount {
+                    scanners.append(try host.startClient(["scan", dataset, "\(recordCount)"]))
+                }
                 let report = try host.client(
                     ["get", dataset, "\(recordCount)", "1", "\(options.getSeconds)", "\(Placement.free.client)"])
                 rates.add(Double(report.integer("count")) / report.elapsed)

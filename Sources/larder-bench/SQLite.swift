@@ -7,16 +7,18 @@ import LarderFormat
 final class SQLite {
     private typealias Open = @convention(c) (UnsafePointer<CChar>, UnsafeMutablePointer<OpaquePointer?>) -> Int32
     private typealias Close = @convention(c) (OpaquePointer) -> Int32
-    private typealias Prepare = @convention(c) (
-        OpaquePointer, UnsafePointer<CChar>, Int32, UnsafeMutablePointer<OpaquePointer?>,
-        UnsafeMutablePointer<UnsafePointer<CChar>?>?
-    ) -> Int32
+    private typealias Prepare =
+        @convention(c) (
+            OpaquePointer, UnsafePointer<CChar>, Int32, UnsafeMutablePointer<OpaquePointer?>,
+            UnsafeMutablePointer<UnsafePointer<CChar>?>?
+        ) -> Int32
     private typealias OfStatement = @convention(c) (OpaquePointer) -> Int32
     private typealias BindInteger = @convention(c) (OpaquePointer, Int32, Int64) -> Int32
     private typealias BindDouble = @convention(c) (OpaquePointer, Int32, Double) -> Int32
-    private typealias BindBytes = @convention(c) (
-        OpaquePointer, Int32, UnsafeRawPointer?, Int32, OpaquePointer?
-    ) -> Int32
+    private typealias BindBytes =
+        @convention(c) (
+            OpaquePointer, Int32, UnsafeRawPointer?, Int32, OpaquePointer?
+        ) -> Int32
     private typealias ColumnBytes = @convention(c) (OpaquePointer, Int32) -> UnsafeRawPointer?
     private typealias ColumnCount = @convention(c) (OpaquePointer, Int32) -> Int32
     private typealias Message = @convention(c) (OpaquePointer) -> UnsafePointer<CChar>?

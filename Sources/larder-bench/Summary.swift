@@ -43,7 +43,8 @@ extension Bench {
         }
         if case .text? = line["after"], let time = line.number("seconds") { return "\(Bench.short(time * 1_000)) ms" }
         if case .text("search")? = line["figure"], let time = line.number("seconds") {
-            return "\(Bench.short(time * 1_000)) ms, once open \(Bench.short(line.number("seconds_once_open").map { $0 * 1_000 })) ms"
+            return
+                "\(Bench.short(time * 1_000)) ms, once open \(Bench.short(line.number("seconds_once_open").map { $0 * 1_000 })) ms"
         }
         if let first = line.number("first_page_microseconds") { return "\(Bench.short(first)) us the first" }
         if line["scans_at_once"] != nil, let p99 = line.number("p99_microseconds") {

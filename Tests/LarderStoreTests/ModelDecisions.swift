@@ -45,7 +45,10 @@ extension Model {
                 for (other, _) in holders(op.kind, op.unlessExists, wanted, in: visible) { keys.insert(other) }
             }
         }
-        if op.action == .restore, decision.outcome == .refused {
+        // What if_seq refuses is decided before the place is looked at.
+        if op.action == .restore, decision.outcome == .refused,
+            op.ifSeq ?? latest[key]?.seq ?? 0 == latest[key]?.seq ?? 0
+        {
             for (other, record) in latest where record.firstSeq == op.firstSeq { keys.insert(other) }
         }
         decision.commit = keys.compactMap { pendingCommits[$0] }.max() ?? 0

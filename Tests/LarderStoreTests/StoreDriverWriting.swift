@@ -174,7 +174,9 @@ extension StoreDriver {
         if isKept { model.endBatch() } else { model.rollBack(to: mark) }
         if isKept && hasWritten && answer.commit == 0 { throw Mismatch("a change waits for no commit") }
         guard answer.commit >= commitMin else {
-            throw Mismatch("an answer waits for commit \(answer.commit), and depends on \(commitMin)")
+            throw Mismatch(
+                "an answer waits for commit \(answer.commit), and depends on \(commitMin): \(answer.outcomes), \(ops)"
+                    .prefixed)
         }
         if answer.commit != 0 && answer.commit <= store.lastFinishedCommit {
             throw Mismatch("an answer waits for the finished commit \(answer.commit)")
