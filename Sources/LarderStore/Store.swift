@@ -162,7 +162,9 @@ extension Store {
     }
 
     /// Declares a kind, or adds to one.
-    public func define(_ draft: KindDraft, now: Int64) throws(StoreError) -> Defined { try core.define(draft, now: now) }
+    public func define(_ draft: KindDraft, now: Int64) throws(StoreError) -> Defined {
+        try core.define(draft, now: now)
+    }
 
     /// Takes in what a `ColdRead` brought. Its failure, if any, is for the caller to report.
     public func supply(_ result: ColdResult) { core.reader.supply(result) }
