@@ -45,10 +45,7 @@ extension Model {
                 for (other, _) in holders(op.kind, op.unlessExists, wanted, in: visible) { keys.insert(other) }
             }
         }
-        // What if_seq refuses is decided before the place is looked at.
-        if op.action == .restore, decision.outcome == .refused,
-            op.ifSeq ?? latest[key]?.seq ?? 0 == latest[key]?.seq ?? 0
-        {
+        if op.action == .restore, decision.outcome == .refused, !isConflict(op, key) {
             for (other, record) in latest where record.firstSeq == op.firstSeq { keys.insert(other) }
         }
         decision.commit = keys.compactMap { pendingCommits[$0] }.max() ?? 0
@@ -58,7 +55,11 @@ extension Model {
     /// Whether the operation is decided before the values of others are looked at.
     private func isKeyEnough(_ op: TestOp, _ key: RecordKey) -> Bool {
         if op.isDelete || op.unlessExists == 0 { return true }
-        return op.action != .move && op.ifSeq.map { $0 != latest[key]?.seq ?? 0 } == true
+        return op.action != .move && isConflict(op, key)
+    }
+
+    private func isConflict(_ op: TestOp, _ key: RecordKey) -> Bool {
+        op.ifSeq.map { $0 != latest[key]?.seq ?? 0 } ?? false
     }
 
     private func isRefusedAtOnce(_ op: TestOp) -> Bool {

@@ -144,6 +144,7 @@ extension StoreDriver {
             isImport: sending.origin != 0, nextSeq: nextSeq)
         let mark = model.mark
         var commitMin: UInt64 = 0
+        var reason = ""
         for (at, sent) in ops.enumerated() {
             var op = sent
             if let made = answer.madeKeys[at], op.fields[1] == nil { op.fields[1] = made }
@@ -152,7 +153,10 @@ extension StoreDriver {
             guard decision.outcome == answer.outcomes[at] else {
                 throw Mismatch("\(what): \(answer.outcomes[at]), not \(decision.outcome); \(op)".prefixed)
             }
-            commitMin = max(commitMin, decision.commit)
+            if decision.commit > commitMin {
+                commitMin = decision.commit
+                reason = "\(what), \(decision.outcome)"
+            }
             if decision.events.isEmpty {
                 if let seqs = decision.seqs, !seqs.contains(answer.seqs[at]) {
                     throw Mismatch("\(what), \(decision.outcome): seq \(answer.seqs[at]), not of \(seqs)")
@@ -174,9 +178,7 @@ extension StoreDriver {
         if isKept { model.endBatch() } else { model.rollBack(to: mark) }
         if isKept && hasWritten && answer.commit == 0 { throw Mismatch("a change waits for no commit") }
         guard answer.commit >= commitMin else {
-            throw Mismatch(
-                "an answer waits for commit \(answer.commit), and depends on \(commitMin): \(answer.outcomes), \(ops)"
-                    .prefixed)
+            throw Mismatch("an answer waits for commit \(answer.commit), and depends on \(commitMin): \(reason)")
         }
         if answer.commit != 0 && answer.commit <= store.lastFinishedCommit {
             throw Mismatch("an answer waits for the finished commit \(answer.commit)")
