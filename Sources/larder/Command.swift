@@ -43,11 +43,11 @@ extension Command {
 /// All commands in the order of the help.
 enum Commands {
     static let all: [any Command.Type] = [
-        ServeCommand.self, StatusCommand.self, KindsCommand.self, ImportCommand.self, ListCommand.self,
-        GetCommand.self, ShowCommand.self, CountCommand.self, SaveCommand.self, EditCommand.self, TagCommand.self,
-        RateCommand.self, WatchedCommand.self, NoteCommand.self, DeleteCommand.self, ClearCommand.self,
-        LogCommand.self, UndeleteCommand.self, UndoCommand.self, DuplicatesCommand.self, JoinCommand.self,
-        SearchCommand.self, DumpCommand.self, LoadCommand.self,
+        ServeCommand.self, StatusCommand.self, ImportCommand.self,
+        ListCommand.self, SearchCommand.self, GetCommand.self, ShowCommand.self, CountCommand.self,
+        SaveCommand.self, EditCommand.self, TagCommand.self, RateCommand.self, WatchedCommand.self, NoteCommand.self,
+        DeleteCommand.self, ClearCommand.self, LogCommand.self, UndeleteCommand.self, UndoCommand.self,
+        DuplicatesCommand.self, JoinCommand.self, KindsCommand.self, DumpCommand.self, LoadCommand.self,
         DoctorCommand.self, EventsCommand.self, PluginCommand.self, DemoCommand.self, HelpCommand.self,
     ]
 

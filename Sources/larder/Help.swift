@@ -26,7 +26,8 @@ enum Help {
         output.line("")
         output.line("larder help COMMAND, or larder COMMAND --help, says more, with examples.")
         output.line("Without a running host (larder serve) a command starts one, which stops when it is idle.")
-        output.line("Exit codes: 0, 1 (failed or refused), 2 (a wrong command line).")
+        output.line("Exit codes: 0, 1 (failed, refused or not found), 2 (a wrong command line); doctor has its own.")
+        output.line("larder --version says which Larder this is.")
     }
 
     static func print(_ command: any Command.Type, _ output: Output) {

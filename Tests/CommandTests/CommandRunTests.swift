@@ -73,6 +73,19 @@ struct CommandRunTests {
         #expect(try library.run("get").code == 2)
     }
 
+    @Test("an ISBN that is typed is stored and found as an import writes it")
+    func isbn() throws {
+        let library = try filled()
+        let saved = try library.run("save", "book", "source=own", "id=1", "title=X", "isbn=978-89-374-6044-9")
+        #expect(saved.code == 0)
+        for isbn in ["9788937460449", "978-89-374-6044-9", "89-374-6044-0"] {
+            let found = try library.run("get", "book", "isbn=\(isbn)", "--json").objects
+            #expect(found.map { $0["record"]?["isbn"]?.string } == ["9788937460449"])
+        }
+        _ = try library.run("save", "book", "source=own", "id=2", "title=Y", "isbn=no number")
+        #expect(try library.run("get", "book", "isbn=NO NUMBER").output.contains("book:own/2"))
+    }
+
     @Test("count prints a number for one kind, a table for all")
     func count() throws {
         let library = try filled()

@@ -1,9 +1,11 @@
-"""Runs the code of README.md as it stands there, in a home of its own."""
+"""Runs the code of README.md as it stands there, in a home of its own, and compares what it prints."""
 
+import json
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -13,6 +15,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", TEXT, re.S)
+WAIT = "for i in $(seq 200); do ls $XDG_RUNTIME_DIR/larder/*.sock >/dev/null 2>&1 && break; sleep 0.05; done"
 
 
 def block(language, word):
@@ -20,6 +23,35 @@ def block(language, word):
     found = [code for name, code in BLOCKS if name == language and word in code]
     assert len(found) == 1, f"{len(found)} blocks of {language} hold {word!r}"
     return found[0]
+
+
+def steps():
+    """The commands of all console blocks in their order, with the lines that the README has below each."""
+    found = []
+    for language, code in BLOCKS:
+        for line in code.splitlines() if language == "console" else []:
+            if line.startswith("$ "):
+                found.append((line[2:], []))
+            else:
+                assert found, f"{line!r} stands above the first command"
+                found[-1][1].append(line)
+    return found
+
+
+def steady(line):
+    """A line without what is another at each run: times to the minute or second, and how fast it went."""
+    line = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "0000-00-00 00:00", line.rstrip())
+    line = re.sub(r"(00:00):\d\d", r"\1:00", line)
+    return re.sub(r"\b[\d.]+ s(, [\d,]+/s)?$", "0 s", line)
+
+
+def matches(lines, wanted):
+    """Whether the lines are those that are wanted; a line that is … stands for any number of them."""
+    if not wanted:
+        return not lines
+    if wanted[0] == "…":
+        return any(matches(lines[start:], wanted[1:]) for start in range(len(lines) + 1))
+    return bool(lines) and steady(lines[0]) == steady(wanted[0]) and matches(lines[1:], wanted[1:])
 
 
 def program():
@@ -45,28 +77,72 @@ class ReadmeTests(unittest.TestCase):
         for name in ("LARDER_LIBRARY", "LARDER_SOCKET", "LARDER_FD"):
             self.environment.pop(name, None)
 
-    def shell(self, script):
+    def shell(self, script, codes=(0,)):
         done = subprocess.run(["bash", "-eu", "-c", script], cwd=self.directory, env=self.environment, timeout=120,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        self.assertEqual(done.returncode, 0, done.stdout)
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertIn(done.returncode, codes, done.stdout)
         return done.stdout
+
+    def bring_sources(self):
+        """Puts what the README names by its path from the sources' directory where its commands are run."""
+        for name in ("Sources", "Plugins"):
+            os.symlink(ROOT / name, f"{self.directory}/{name}")
+
+    def end_hosts(self):
+        """Ends the hosts that commands started, which would otherwise stay until they are idle for long enough."""
+        for words in ([], ["--library", "copy"]):
+            done = subprocess.run(["larder", *words, "--json", "status"], cwd=self.directory, env=self.environment,
+                                  stdout=subprocess.PIPE, text=True, check=False)
+            if done.returncode == 0:
+                os.kill(json.loads(done.stdout)["pid"], signal.SIGTERM)
 
     def test_the_commands_it_names_are_there(self):
         for line in (".ci/demo", ".ci/test"):
             self.assertEqual(block("sh", line).strip(), line)
             self.assertTrue(os.access(ROOT / line, os.X_OK))
 
-    def test_serve_import_and_events(self):
+    def test_it_says_how_to_build(self):
+        lines = block("sh", "swift build").strip().split("\n")
+        self.assertEqual(lines, ["swift build -c release && PATH=$PWD/.build/release:$PATH"])
+        self.assertTrue((ROOT / "Package.swift").exists())
+
+    def test_the_tour_prints_what_it_says(self):
+        self.bring_sources()
+        with open(f"{self.directory}/game.json", "w", encoding="utf-8") as file:
+            file.write(block("json", '"game"'))
+        self.addCleanup(self.end_hosts)
+        commands = steps()
+        self.assertGreater(len(commands), 20)
+        for command, wanted in commands:
+            with self.subTest(command):
+                lines = self.shell(command, codes=range(3)).splitlines()
+                self.assertTrue(matches(lines, wanted), "\n".join(["it printed:", *lines]))
+
+    def test_every_command_that_it_names_is_there(self):
+        known = set(re.findall(r"^  ([a-z]+)  ", self.shell("larder help"), re.M))
+        self.assertGreater(len(known), 20)
+        code = re.findall(r"`(larder [^`]+)`", re.sub(r"```.*?```", "", TEXT, flags=re.S))
+        code += [text for language, text in BLOCKS if language in ("sh", "console")]
+        named = set(re.findall(r"(?:^|[|$&] |\n)larder (?:--library \w+ )?([a-z]+)", "\n".join(code)))
+        self.assertGreater(len(named), 20)
+        self.assertEqual(named - known, set())
+
+    def test_every_path_that_it_names_is_there(self):
+        paths = re.findall(r"`((?:Protocol|Plugins|Sources|Tests)/[^` ]+)`", TEXT)
+        self.assertGreater(len(paths), 5)
+        for path in paths:
+            self.assertTrue((ROOT / path).exists(), path)
+
+    def test_serve_plugins_and_events(self):
+        self.bring_sources()
         lines = block("sh", "larder serve").strip().split("\n")
-        self.assertEqual(len(lines), 6)
-        self.assertTrue(lines[0].startswith("swift build -c release"))
-        # Built already; a host that was just put into the background is waited for, then stopped.
-        wait = "for i in $(seq 200); do ls $XDG_RUNTIME_DIR/larder/*.sock >/dev/null 2>&1 && break; sleep 0.05; done"
-        script = "\n".join([lines[1], "host=$!", wait, *lines[2:], "kill $host", "wait $host"])
+        self.assertEqual(lines[0], "larder serve &")
+        # A host that was just put into the background is waited for, then stopped.
+        script = "\n".join([lines[0], "host=$!", WAIT, *lines[1:], "larder plugin list", "kill $host", "wait $host"])
         out = self.shell(script)
         self.assertIn("1 created", out)
-        self.assertIn("The Matrix", out)
         self.assertIn('"key":"title:tmdb/movie/603"', out)
+        self.assertRegex(out, r"jsonl-mirror +1\.0 +exporter")
 
     def test_the_plugin_in_twenty_lines(self):
         code = block("python", "larder.Plugin")
@@ -78,7 +154,7 @@ class ReadmeTests(unittest.TestCase):
         host = subprocess.Popen(["larder", "serve"], env=self.environment, stderr=subprocess.DEVNULL)
         self.addCleanup(host.wait)
         self.addCleanup(host.terminate)
-        self.shell("for i in $(seq 200); do ls $XDG_RUNTIME_DIR/larder/*.sock >/dev/null 2>&1 && break; sleep 0.05; done")
+        self.shell(WAIT)
         log = open(f"{self.directory}/log", "w+", encoding="utf-8")
         self.addCleanup(log.close)
         tally = subprocess.Popen([sys.executable, "tally.py"], cwd=self.directory, env=self.environment, stderr=log)

@@ -11,7 +11,8 @@ enum CountCommand: Command {
         OptionSpec("by", short: "b", "FIELD", "how many have each value of a field, most first"),
     ]
     static let details = """
-        Conditions are those of larder list --where. By a list, a record counts once for each of its texts.
+        Conditions are those of larder list --where; larder help list says how they are written. By a list, a record
+        counts once for each of its texts.
         """
     static let examples = [
         (line: "larder count", does: "counts the records of each kind"),

@@ -15,7 +15,7 @@ enum EventsCommand: Command {
             "behind a CURSOR, from the start of the log, or from now on\n(start unless said; with --follow now)"),
         OptionSpec("snapshot", "first every record as it is now, then what happens"),
         OptionSpec("kind", "KIND", "only of this kind; may be given several times"),
-        OptionSpec("type", "TYPES", "downloaded, deleted, or both with a comma between them"),
+        OptionSpec("type", "TYPES", "downloaded (saved, new or changed), deleted, or both with a comma between them"),
     ]
     static let details = """
         Each event has its cursor; --from CURSOR goes on behind it without a gap or a repeat. The last line has the

@@ -11,7 +11,7 @@ enum GetCommand: Command {
         A key is written kind:value/value, as title:tmdb/movie/603; % and / inside a value are %25 and %2F.
         The second form takes the values of one key as words, just as they are.
         The third finds the records with a value in an indexed field (larder kinds KIND says which are); upper and lower
-        case are the same there.
+        case are the same there, and an ISBN may have ten or thirteen digits, with hyphens or without.
         """
     static let examples = [
         (line: "larder get title:tmdb/movie/603", does: "shows one film with all its fields"),
@@ -67,7 +67,8 @@ enum GetCommand: Command {
         let shape = field.type == .list ? Field(field.number, field.name, .text) : field
         do throws(RecordTextError) {
             var writer = ByteWriter()
-            try Value(plainText: String(words[1][words[1].index(after: equals)...]), shape).encode(into: &writer)
+            let text = FieldInput.isbn(String(words[1][words[1].index(after: equals)...]), field)
+            try Value(plainText: text, shape).encode(into: &writer)
             return (kind, field, writer.bytes)
         } catch { throw .usage("\(kind.name).\(name)", error.reason) }
     }

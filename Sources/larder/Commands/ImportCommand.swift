@@ -16,8 +16,8 @@ enum ImportCommand: Command {
             "how a record meets one that is there:\nmerge (unless said): its fields overwrite, the others stay\n"
                 + "replace: it becomes what is imported\ninsert: it stays as it is\nfill: only what is missing is set"),
         OptionSpec(
-            "personal", "write the owner's own fields, too: rating, watched, tags and note, which are kept as they are "
-                + "otherwise"),
+            "personal",
+            "write the owner's own fields, too (rating, watched, tags, note),\nwhich an import leaves out otherwise"),
         OptionSpec("dry-run", "decide everything, change nothing"), Confirmation.needless,
         OptionSpec("format", "NAME", "jsonl, or the importer plugin to use, whatever the file looks like"),
         OptionSpec("all-refusals", "show every refusal and warning, not just the first 20"),

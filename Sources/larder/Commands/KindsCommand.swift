@@ -11,8 +11,8 @@ enum KindsCommand: Command {
         A kind is declared by a file: {"kind":"game","key":["id"],"label":["title"],"fields":[{"name":"id",
         "type":"text","required":true},{"name":"title","type":"text"}]}. Types are bool, int, number, text, identifier,
         bytes, date, time, uuid, choice (with "values":{"1":"new","2":"played"}) and list; a field may be required,
-        not_blank, not_zero, indexed (found by get and kept apart by --unless-exists) and personal (yours: imports do
-        not touch it). Numbers may be left out.
+        not_blank, not_zero, indexed (found by get, kept apart by save --unless-exists) and personal (yours: imports leave
+        it alone). The fields of "key" stand first; "label" has those to call a record by. Numbers may be left out.
         A kind that is there can be added to, also a shipped one: name it, and only the fields that are new. What is
         there stays: a field never goes and never changes its type.
         show prints the whole file, to be edited and added again; - is standard input.

@@ -14,7 +14,7 @@ enum ListCommand: Command {
         OptionSpec("where", short: "w", "CONDITION", "only those for which it holds"),
         OptionSpec(
             "order", short: "o", "FIELD", "in the order of a field (FIELD:desc: downwards), else in that of saving"),
-        OptionSpec("reverse", short: "r", "the other way round: newest first"),
+        OptionSpec("reverse", short: "r", "the other way round; without --order the newest first"),
         OptionSpec("limit", short: "n", "N", "so many at most; 50 unless said, with --json all"),
         OptionSpec("all", short: "a", "all of them"),
         OptionSpec("page", "TOKEN", "go on behind a page that --limit ended"),
@@ -27,8 +27,11 @@ enum ListCommand: Command {
         in local time; of books the authors and the price as well.
         With --json each line is a whole record. Where --limit or --page was given a last line has the next page's
         token: {"is_end":false,"page":"…"}.
-        Conditions: release_date >= 1990 and vote_average > 7.5; genres = Drama and not title contains "the ";
-        @saved >= 2026-11 and watched is absent; kind = book.
+        A condition has tests, and, or, not and parentheses. A test is a field, one of = != < <= > >= contains starts, and
+        a value, in quotes where it is more than one word; or FIELD in (A, B), FIELD exists, FIELD is absent, FIELD is
+        blank. Fields are those of larder kinds KIND, and @saved, @changed, @seq, @origin and kind. Upper and lower case
+        are the same, a year or a month stands for all its days, and a list has a value if one of its texts is it:
+        release_date >= 1990 and not title starts "the "; @saved >= 2026-11 and watched is absent; kind = book.
         In --csv a list's texts are joined by "; ". Values stay as they are: a spreadsheet may take one that begins with
         = + - or @ for a formula, so tell it that the columns are text.
         """

@@ -7,7 +7,7 @@ enum RateCommand: Command {
     static let purpose = "rate records, from 0.5 to 10"
     static let synopsis = ["rate KEY… RATING [--dry-run]", "rate KEY… none"]
     static let options = [PersonalEdit.dryRun, Confirmation.needless]
-    static let details = "The rating is the owner's own; imports never change it. none takes it away."
+    static let details = "The rating is the owner's own; imports change it only with --personal. none takes it away."
     static let examples = [
         (line: "larder rate title:tmdb/movie/603 8.5", does: "rates a film"),
         (line: "larder rate book:isbn/9788937460449 none", does: "takes a book's rating away"),
@@ -69,7 +69,10 @@ enum NoteCommand: Command {
         OptionSpec("append", "put it below the note that is there"), OptionSpec("remove", "take the note away"),
         PersonalEdit.dryRun, Confirmation.needless,
     ]
-    static let details = "The note is the owner's own; imports never change it. larder edit KEY opens longer ones."
+    static let details = """
+        The note is the owner's own; imports change it only with --personal. A note that is there is overwritten, unless
+        --append is given. larder edit KEY opens longer ones.
+        """
     static let examples = [
         (line: "larder note title:tmdb/movie/603 \"lent to Kim\"", does: "writes a note on a film"),
         (line: "larder note title:tmdb/movie/603 --remove", does: "takes it away"),

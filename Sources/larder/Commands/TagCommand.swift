@@ -12,7 +12,7 @@ enum TagCommand: Command {
     ]
     static let details = """
         A word with + in front is put on, one with - in front is taken off; --add and --remove do the same for a tag
-        that looks like something else. A tag that is there stays where it is. Imports never change tags.
+        that looks like something else. A tag that is there stays where it is. Imports change tags only with --personal.
         """
     static let examples = [
         (line: "larder tag title:tmdb/movie/603 +favourite -unseen", does: "puts one tag on a film and takes one off"),

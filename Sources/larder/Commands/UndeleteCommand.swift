@@ -10,7 +10,7 @@ enum UndeleteCommand: Command {
     static let options = [PersonalEdit.dryRun, Confirmation.needless]
     static let details = """
         Brings back the last version that the log holds, personal fields too, in its old place in the order of saving.
-        Exits with 1 where a record is there or the log has nothing of it. larder undo brings back what a clear deleted.
+        Exits with 1 where a record is there or the log has nothing of it. larder undo brings back all that a clear deleted.
         """
     static let examples = [
         (line: "larder undelete title:tmdb/movie/603", does: "brings one film back"),

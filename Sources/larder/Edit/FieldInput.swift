@@ -25,7 +25,7 @@ enum FieldInput {
         if text.utf8.contains(0) { throw FieldFault(field.name, "text with U+0000 in it") }
         let value: Value?
         switch field.type {
-        case .text: value = .text(isKey ? composed(text) : text)
+        case .text: value = .text(isKey ? composed(text) : isbn(text, field))
         case .list: value = .list([text])
         case .identifier: value = Identifier(isKey ? composed(text) : text).map(Value.identifier)
         case .bool: value = bool(text).map(Value.bool)
@@ -57,6 +57,11 @@ enum FieldInput {
     /// White space only, as FORMAT.md section 3 has it.
     static func isBlank(_ text: String) -> Bool {
         text.unicodeScalars.allSatisfy { $0.properties.isWhitespace || (0x09...0x0D).contains($0.value) }
+    }
+
+    /// A book's number as imports write it, in thirteen digits, so that it is found however it was typed.
+    static func isbn(_ text: String, _ field: Field) -> String {
+        field.name == "isbn" ? ISBN(text)?.description ?? text : text
     }
 
     // MARK: What is allowed

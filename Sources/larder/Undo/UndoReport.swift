@@ -5,6 +5,8 @@ import LarderFormat
 /// Prints rows and sums. One thread.
 final class UndoReport {
     private static let shownCount = 10
+    /// Rows of --all that are laid out together.
+    private static let pageCount = 500
     /// Left-alone records that are named without --all.
     private static let refusalCount = 20
 
@@ -37,8 +39,13 @@ final class UndoReport {
                 width: context.output.width)
         let fields = row.fields.isEmpty || row.action != .changeBack ? "" : " " + row.fields.joined(separator: ", ")
         table.add([row.action.words + fields, row.label, row.key.text])
-        table.print(to: context.output, withHeading: self.table == nil)
         self.table = table
+        if table.rows.count == UndoReport.pageCount { printRows() }
+    }
+
+    /// Prints the rows that were laid out together.
+    private func printRows() {
+        table?.print(to: context.output, withHeading: shown <= UndoReport.pageCount)
     }
 
     /// A record that was dealt with.
@@ -71,8 +78,9 @@ final class UndoReport {
 
     /// What was not shown.
     func finishRows() {
+        if let table, !table.rows.isEmpty { printRows() }
         context.output.flush()
-        if hidden > 0 { context.note("and \(Formats.count(hidden, "more record")) --all shows them") }
+        if hidden > 0 { context.note("and \(Formats.count(hidden, "more record")); --all shows them") }
         if refusalsHidden > 0 {
             context.warn("\(Formats.count(refusalsHidden, "more record")) left alone; --all names them")
         }
