@@ -27,11 +27,11 @@ enum ListCommand: Command {
         in local time; of books the authors and the price as well.
         With --json each line is a whole record. Where --limit or --page was given a last line has the next page's
         token: {"is_end":false,"page":"…"}.
-        A condition has tests, and, or, not and parentheses. A test is a field, one of = != < <= > >= contains starts, and
-        a value, in quotes where it is more than one word; or FIELD in (A, B), FIELD exists, FIELD is absent, FIELD is
-        blank. Fields are those of larder kinds KIND, and @saved, @changed, @seq, @origin and kind. Upper and lower case
-        are the same, a year or a month stands for all its days, and a list has a value if one of its texts is it:
-        release_date >= 1990 and not title starts "the "; @saved >= 2026-11 and watched is absent; kind = book.
+        A condition is made of tests with and, or, not and parentheses. A test is a field, one of = != < <= > >= contains
+        starts, and a value, in quotes where it is more than one word; or FIELD in (A, B), FIELD exists, FIELD is absent,
+        FIELD is blank. Fields are those of larder kinds KIND, and @saved, @changed, @seq, @origin and kind. Upper and
+        lower case are the same, a year or a month stands for all its days, and a list has a value if one of its texts is
+        it: release_date >= 1990 and not title starts "the "; @saved >= 2026-11 and watched is absent; kind = book.
         In --csv a list's texts are joined by "; ". Values stay as they are: a spreadsheet may take one that begins with
         = + - or @ for a formula, so tell it that the columns are text.
         """
