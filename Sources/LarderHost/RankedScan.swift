@@ -132,8 +132,8 @@ extension Connection {
         let scan = RankedScan(
             kind: search.kind, BestRecords(Ranking(isNewestFirst: true), limit: search.limit, after: after),
             PageBody(limit: search.limit, byteCountMax: Host.pageByteCountMax), pageType: .matches, sum: sum
-        ) { [unowned host] stored in
-            guard let schema = host.store.schema(stored.kind),
+        ) { [store = host.store] stored in
+            guard let schema = store.schema(stored.kind),
                 let rank = query.rank(of: stored.record, schema: schema)
             else { return .none }
             return .rank(UInt8(clamping: rank))
