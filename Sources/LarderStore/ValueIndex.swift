@@ -1,8 +1,6 @@
 // From the values of a kind's indexed fields to its records. Made when it is first asked for, by one walk over the
 // records in slices; kept up as records are published; dropped when too much of it is stale, and made again.
 
-import LarderFormat
-
 /// The index of one kind's indexed fields: fingerprint of field and folded value → ordinals, in 8-byte slots like those
 /// of KeyIndex. A hit is a candidate: the record tells. One thread.
 final class ValueIndex {
