@@ -68,7 +68,9 @@ struct BestRecordsTests {
         for key in [nil, [], [1], [UInt8](repeating: 9, count: 256)] as [[UInt8]?] {
             let token = ScanToken(asked: 0xDEAD_BEEF, epoch: .max, place: Ranked(key: key, firstSeq: 1 << 60))
             #expect(ScanToken(token.encoded) == token)
-            for count in 0..<min(token.encoded.count, 22) { #expect(ScanToken(Array(token.encoded.prefix(count))) == nil) }
+            for count in 0..<min(token.encoded.count, 22) {
+                #expect(ScanToken(Array(token.encoded.prefix(count))) == nil)
+            }
         }
         #expect(ScanToken([UInt8](repeating: 2, count: 400)) == nil)
         #expect(ScanToken([]) == nil)

@@ -51,7 +51,9 @@ enum EditForm {
         switch value {
         case .list(let texts):
             if texts.isEmpty { text += "\(field.name): []\n" }
-            for element in texts { text += "\(field.name): \(element == "[]" ? json(element) : plainOrQuoted(element))\n" }
+            for element in texts {
+                text += "\(field.name): \(element == "[]" ? json(element) : plainOrQuoted(element))\n"
+            }
         case .text(let value) where mayStandInLines(value):
             text += field.name + ":\n"
             for line in lines(value) { text += line.isEmpty ? "|\n" : "| \(line)\n" }
@@ -146,7 +148,8 @@ enum EditForm {
         _ line: String, _ number: Int, _ kind: Kind, _ pending: inout Pending?, _ reading: inout Reading
     ) {
         guard let colon = line.utf8.firstIndex(of: 0x3A) else {
-            reading.faults.append(LineFault(line: number, text: "expected “field: value”, not \(FieldInput.quoted(line))"))
+            reading.faults.append(
+                LineFault(line: number, text: "expected “field: value”, not \(FieldInput.quoted(line))"))
             return
         }
         do throws(FieldFault) {
@@ -171,7 +174,10 @@ enum EditForm {
         _ pending: inout Pending?, _ line: String, _ number: Int, _ reading: inout Reading
     ) {
         guard var before = pending, before.field.type == .text, !before.isQuoted else {
-            reading.faults.append(LineFault(line: number, text: "a line with | goes on with a text, and there is none above \(FieldInput.quoted(line))"))
+            reading.faults.append(
+                LineFault(
+                    line: number,
+                    text: "a line with | goes on with a text, and there is none above \(FieldInput.quoted(line))"))
             return
         }
         var rest = line.utf8.dropFirst()

@@ -28,7 +28,8 @@ struct FieldEdits {
         if let field = kind.field(named: name) { return field }
         let near = Suggestion.nearest(to: name, in: kind.fields.map(\.name))
         throw FieldFault(
-            DisplayText.visible(name), "the kind \(kind.name) has no such field" + (near.map { "; did you mean \($0)?" } ?? ""))
+            DisplayText.visible(name),
+            "the kind \(kind.name) has no such field" + (near.map { "; did you mean \($0)?" } ?? ""))
     }
 
     private mutating func take(_ text: String, _ field: Field, _ kind: Kind) throws(FieldFault) {
