@@ -18,6 +18,7 @@ extension Connection {
         var keys: [[UInt8]]?
         var isEnd = true
         var records: [LarderWire.StoredRecord] = []
+        var byteCount = 0
         work(on: request) { [unowned self] () throws(StoreError) in
             guard let found = keys else {
                 let answer = try find.value.borrowed { value throws(StoreError) -> KeysWithValue in
@@ -37,7 +38,7 @@ extension Connection {
                     return .more
                 }
             }
-            while records.count < found.count {
+            while records.count < found.count, byteCount < Host.pageByteCountMax {
                 let read = try found[records.count].borrowed { key throws(StoreError) -> ColdRead? in
                     switch try host.store.get(kind: find.kind, key: key) {
                     case .cold(let read): return read
@@ -45,13 +46,14 @@ extension Connection {
                     case .found(let stored):
                         records.append(
                             LarderWire.StoredRecord(StoredRecordHeader(stored), record: Array(stored.record)))
+                        byteCount += stored.record.count
                     }
                     return nil
                 }
                 if let read { return .cold(read) }
                 if keys?.count != found.count { return .more }
             }
-            if session.end(request) { send(Found(isEnd: isEnd, records: records), id: id) }
+            if session.end(request) { send(Found(isEnd: isEnd && records.count == found.count, records: records), id: id) }
             return .done
         }
     }

@@ -62,6 +62,15 @@ class Lookups(HostCase):
     def outcomes(self, operations, flags=0):
         return [result["outcome"] for result in self.wire.saved(operations, flags=flags | RESULTS)["results"]]
 
+    def test_answers_with_large_records_stay_within_a_frame(self):
+        for number in range(1, 8):
+            self.wire.saved([save(title(number, f"film {number}", overview=f"{number}" + "x" * 900_000, imdb_id="tt1"))])
+        found = self.wire.call("FIND", kind=TITLE.number, field=IMDB, value=b"\x03tt1", limit=100)
+        self.assertEqual((found["is_end"], [decode_record(TITLE, record["record"])["id"] for record in found["records"]]), (0, [1, 2, 3]))
+        self.assertEqual(self.wire.call("COUNT", kind=TITLE.number, condition="", group=8).error, "too_many_groups")
+        few = self.wire.call("COUNT", kind=TITLE.number, condition="id <= 2", group=8)
+        self.assertEqual([group["records"] for group in few["groups"]], [1, 1])
+
     def test_a_moved_record_keeps_its_place_and_subscribers_see_both_keys(self):
         self.wire.saved([save(title(number, f"film {number}")) for number in (1, 2, 3)])
         request, reply = self.wire.subscribe()
