@@ -14,6 +14,10 @@ extension Connection {
                 ErrorReply(.unknownField, message: "field \(find.field) of kind \(find.kind) is none, or not indexed"),
                 id: id)
         }
+        let begun = find.value.borrowed { host.store.search(kind: find.kind, field: find.field, value: $0) }
+        guard var search = begun else {
+            return send(ErrorReply(.badRecord, message: "the value is none of field \(find.field)"), id: id)
+        }
         let request = session.begin(id, now: host.now)
         var keys: [[UInt8]]?
         var isEnd = true
@@ -21,17 +25,9 @@ extension Connection {
         var byteCount = 0
         work(on: request) { [unowned self] () throws(StoreError) in
             guard let found = keys else {
-                let answer = try find.value.borrowed { value throws(StoreError) -> KeysWithValue in
-                    try host.store.keys(kind: find.kind, field: find.field, value: value, limit: find.limit)
-                }
-                switch answer {
+                switch try host.store.keys(&search, limit: find.limit) {
                 case .cold(let read): return .cold(read)
-                case .building: return .more
-                case .notIndexed:
-                    if session.end(request) {
-                        send(ErrorReply(.badRecord, message: "the value is none of field \(find.field)"), id: id)
-                    }
-                    return .done
+                case .more: return .more
                 case .keys(let found, let end):
                     keys = found
                     isEnd = end
@@ -53,7 +49,9 @@ extension Connection {
                 if let read { return .cold(read) }
                 if keys?.count != found.count { return .more }
             }
-            if session.end(request) { send(Found(isEnd: isEnd && records.count == found.count, records: records), id: id) }
+            if session.end(request) {
+                send(Found(isEnd: isEnd && records.count == found.count, records: records), id: id)
+            }
             return .done
         }
     }
