@@ -62,7 +62,7 @@ extension Connection {
         var key = FoldBuffer()
         let scan = RankedScan(
             kind: list.kind, BestRecords(ranking, limit: list.limit, after: after), body, pageType: .page, sum: sum
-        ) { stored in
+        ) { stored, _ in
             if let condition, !condition.matches(ConditionSubject(stored)) { return .none }
             key.removeAll()
             return order.appendKey(of: stored.record, to: &key) ? .key(key.bytes) : .absent
