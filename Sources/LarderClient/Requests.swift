@@ -34,7 +34,7 @@ extension LarderClient {
     /// - Parameters:
     ///   - kind: not 0.
     ///   - condition: SPEC.md section 17; empty: every record.
-    /// - Throws: also `larder` with `too_many_groups`, over 10,000 values.
+    /// - Throws: also `larder` with `too_many_groups`, over 10,000 values, or 2 MiB of them.
     public func countGroups(kind: Int, by field: Int, condition: String = "") throws(ClientError) -> [GroupCount] {
         try ask(Count(kind: kind, condition: condition, group: field), Counted.self).groups
     }

@@ -19,6 +19,7 @@ public final class GroupCounter {
     private let field: Int
     private let isList: Bool
     private let limit: Int
+    private let byteLimit: Int
     private var found: [Group] = []
     private var values: [UInt8] = []
     /// Open addressing by hash: index of the group + 1, or 0. At most half full; its count is a power of two.
@@ -30,16 +31,19 @@ public final class GroupCounter {
 
     /// Nil: the kind has no such field.
     ///
-    /// - Parameter limit: the most different values, absence not among them.
-    public init?(field: Int, schema: RecordSchema, limit: Int = 10_000) {
+    /// - Parameters:
+    ///   - limit: the most different values, absence not among them.
+    ///   - byteLimit: the most bytes that these values have together.
+    public init?(field: Int, schema: RecordSchema, limit: Int = 10_000, byteLimit: Int = .max) {
         guard let declared = schema.kind.field(field) else { return nil }
         self.schema = schema
         self.field = field
         self.limit = min(max(limit, 0), Int(Int32.max) - 1)
+        self.byteLimit = byteLimit
         isList = declared.type == .list
     }
 
-    /// Counts a checked record. False: its value would be one more than the limit; it is not counted then.
+    /// Counts a checked record. False: its value would be one more than the limits; it is not counted then.
     public func add(_ record: UnsafeRawBufferPointer) -> Bool {
         records += 1
         guard let bytes = FieldBytes(record), let start = bytes.offset(of: field, schema) else {
@@ -104,7 +108,7 @@ public final class GroupCounter {
             }
             at = (at + 1) & mask
         }
-        guard found.count < limit else { return false }
+        guard found.count < limit, value.count <= byteLimit - values.count else { return false }
         found.append(Group(start: values.count, byteCount: value.count, hash: hash, count: 1, record: records))
         values.append(contentsOf: value)
         buckets[at] = Int32(found.count)

@@ -206,6 +206,7 @@ public final class Host {
                     id: request.id)
             }
             connection.flush()
+            finishIfDrained(connection)
             if !connection.subscriptions.isEmpty { serve(connection) }
         }
         if options.isTransient && connections.isEmpty && !isStopping {

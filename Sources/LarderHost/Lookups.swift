@@ -14,30 +14,27 @@ extension Connection {
                 ErrorReply(.unknownField, message: "field \(find.field) of kind \(find.kind) is none, or not indexed"),
                 id: id)
         }
+        let begun = find.value.borrowed { host.store.search(kind: find.kind, field: find.field, value: $0) }
+        guard var search = begun else {
+            return send(ErrorReply(.badRecord, message: "the value is none of field \(find.field)"), id: id)
+        }
         let request = session.begin(id, now: host.now)
         var keys: [[UInt8]]?
         var isEnd = true
         var records: [LarderWire.StoredRecord] = []
+        var byteCount = 0
         work(on: request) { [unowned self] () throws(StoreError) in
             guard let found = keys else {
-                let answer = try find.value.borrowed { value throws(StoreError) -> KeysWithValue in
-                    try host.store.keys(kind: find.kind, field: find.field, value: value, limit: find.limit)
-                }
-                switch answer {
+                switch try host.store.keys(&search, limit: find.limit) {
                 case .cold(let read): return .cold(read)
-                case .building: return .more
-                case .notIndexed:
-                    if session.end(request) {
-                        send(ErrorReply(.badRecord, message: "the value is none of field \(find.field)"), id: id)
-                    }
-                    return .done
+                case .more: return .more
                 case .keys(let found, let end):
                     keys = found
                     isEnd = end
                     return .more
                 }
             }
-            while records.count < found.count {
+            while records.count < found.count, byteCount < Host.pageByteCountMax {
                 let read = try found[records.count].borrowed { key throws(StoreError) -> ColdRead? in
                     switch try host.store.get(kind: find.kind, key: key) {
                     case .cold(let read): return read
@@ -45,13 +42,16 @@ extension Connection {
                     case .found(let stored):
                         records.append(
                             LarderWire.StoredRecord(StoredRecordHeader(stored), record: Array(stored.record)))
+                        byteCount += stored.record.count
                     }
                     return nil
                 }
                 if let read { return .cold(read) }
                 if keys?.count != found.count { return .more }
             }
-            if session.end(request) { send(Found(isEnd: isEnd, records: records), id: id) }
+            if session.end(request) {
+                send(Found(isEnd: isEnd && records.count == found.count, records: records), id: id)
+            }
             return .done
         }
     }

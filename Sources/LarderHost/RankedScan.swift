@@ -21,7 +21,10 @@ final class RankedScan {
     let kind: Int
     let pageType: MessageType
     let sum: UInt32
-    let key: (LarderStore.StoredRecord) -> RankingKey
+    let key: (LarderStore.StoredRecord, [Int: RecordSchema]) -> RankingKey
+    /// Of all kinds, by number. The store may not be asked for them while it walks.
+    private var schemas: [Int: RecordSchema] = [:]
+    private var generation: UInt64 = 0
     @exclusivity(unchecked) var best: BestRecords
     @exclusivity(unchecked) var walk: RecordWalk
     @exclusivity(unchecked) var body: PageBody
@@ -34,7 +37,7 @@ final class RankedScan {
     ///   - key: of a record; run on every record, and again when it is fetched.
     init(
         kind: Int, _ best: BestRecords, _ body: PageBody, pageType: MessageType, sum: UInt32,
-        key: @escaping (LarderStore.StoredRecord) -> RankingKey
+        key: @escaping (LarderStore.StoredRecord, [Int: RecordSchema]) -> RankingKey
     ) {
         self.kind = kind
         self.best = best
@@ -47,8 +50,9 @@ final class RankedScan {
 
     /// Looks at the next records of the walk.
     func look(_ store: Store) throws(StoreError) -> SliceStep {
+        readSchemas(store)
         let step = try store.walk(&walk, slice: scanStepRecordCount) { stored in
-            switch key(stored) {
+            switch key(stored, schemas) {
             case .none: break
             case .absent: best.offer(nil, firstSeq: stored.firstSeq)
             case .key(let bytes): best.offer(bytes, firstSeq: stored.firstSeq)
@@ -65,15 +69,25 @@ final class RankedScan {
         }
     }
 
+    /// Kinds are declared and added to while the scan waits.
+    private func readSchemas(_ store: Store) {
+        guard generation != store.generation else { return }
+        generation = store.generation
+        schemas = Dictionary(store.kinds.compactMap { kind in store.schema(kind.number).map { (kind.number, $0) } }) {
+            first, _ in first
+        }
+    }
+
     /// Fetches the next of the best. One that is gone or no longer asked for is left out.
     ///
     /// - Returns: `done` when the page is full or all are fetched.
     func fetch(_ store: Store, _ ranked: Ranked) throws(StoreError) -> SliceStep {
+        readSchemas(store)
         switch try store.get(firstSeq: ranked.firstSeq) {
         case .cold(let read): return .cold(read)
         case .missing: break
         case .found(let stored):
-            if case .none = key(stored) { break }
+            if case .none = key(stored, schemas) { break }
             guard kind == 0 || stored.kind == kind else { break }
             guard body.hasRoom(stored.record.count) else { return .done }
             body.add(stored, rank: pageType == .matches ? ranked.key?.first : nil)
@@ -132,8 +146,8 @@ extension Connection {
         let scan = RankedScan(
             kind: search.kind, BestRecords(Ranking(isNewestFirst: true), limit: search.limit, after: after),
             PageBody(limit: search.limit, byteCountMax: Host.pageByteCountMax), pageType: .matches, sum: sum
-        ) { [store = host.store] stored in
-            guard let schema = store.schema(stored.kind),
+        ) { stored, schemas in
+            guard let schema = schemas[stored.kind],
                 let rank = query.rank(of: stored.record, schema: schema)
             else { return .none }
             return .rank(UInt8(clamping: rank))

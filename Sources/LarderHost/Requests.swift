@@ -339,6 +339,7 @@ extension Connection {
     private func cancel(_ id: UInt32) {
         guard let request = session.openRequest(id), host.cancel(request, of: self) else { return }
         if session.end(request) { send(ErrorReply(.cancelled, message: "cancelled by the client"), id: id) }
+        host.finishIfDrained(self)
     }
 
     // MARK: Administration

@@ -62,7 +62,7 @@ extension Connection {
         var key = FoldBuffer()
         let scan = RankedScan(
             kind: list.kind, BestRecords(ranking, limit: list.limit, after: after), body, pageType: .page, sum: sum
-        ) { stored in
+        ) { stored, _ in
             if let condition, !condition.matches(ConditionSubject(stored)) { return .none }
             key.removeAll()
             return order.appendKey(of: stored.record, to: &key) ? .key(key.bytes) : .absent
@@ -103,7 +103,8 @@ extension Connection {
         var groups: GroupCounter?
         if count.group != 0 {
             groups = host.store.schema(count.kind).flatMap {
-                GroupCounter(field: count.group, schema: $0, limit: Connection.groupCountMax)
+                GroupCounter(
+                    field: count.group, schema: $0, limit: Connection.groupCountMax, byteLimit: Host.pageByteCountMax)
             }
             if groups == nil { return noField(count.group, kind: count.kind, id) }
         }
@@ -119,7 +120,10 @@ extension Connection {
             guard session.end(request) else { return .done }
             if scan.isTooMany {
                 send(
-                    ErrorReply(.tooManyGroups, message: "the field has more than \(Connection.groupCountMax) values"),
+                    ErrorReply(
+                        .tooManyGroups,
+                        message: "the field has more than \(Connection.groupCountMax) values, "
+                            + "or more than \(Host.pageByteCountMax) bytes of them"),
                     id: id)
             } else {
                 send(Counted(scan.counts, groups: scan.groupCounts), id: id)

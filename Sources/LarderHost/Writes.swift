@@ -109,7 +109,12 @@ extension Connection {
     private func hasRead() {
         guard !isClosed else { return }
         do throws(StoreError) { try host.store.keep(for: batch) } catch {
-            // Resolving meets the same damage, and reports it.
+            guard let (header, _) = pausedFrame else { return }
+            hasParsedBatch = false
+            send(ErrorReply(.corrupt, message: "\(error)"), id: header.id)
+            release()
+            process()
+            return host.finishIfDrained(self)
         }
         retry()
     }

@@ -5,22 +5,43 @@ import LarderFormat
 /// What asking for the records with a value came to.
 public enum KeysWithValue: Sendable {
     case keys([[UInt8]], isEnd: Bool)
-    /// The field is none, or not indexed, or the value is none of it.
-    case notIndexed
-    /// Run the read, supply its result, and ask again.
+    /// Run the read, supply its result, and go on.
     case cold(ColdRead)
-    /// The index is being made: ask again when other work had its turn.
-    case building
+    /// Go on when other work had its turn.
+    case more
+}
+
+/// A search for the records with a value of an indexed field. It goes on where it was.
+public struct ValueSearch: Sendable {
+    let kindIndex: UInt8
+    let field: Int
+    /// Folded.
+    let value: [UInt8]
+    let fingerprint: UInt32
+    /// Durable records that have it, in saved order, as they were when they were looked at.
+    var found: [(seq: UInt64, key: [UInt8])] = []
+    var isDone = false
+    /// It ended before all were looked at: for a batch at one that nothing pending and no operation of it was about.
+    var isCut = false
+    /// First seq of the last record that was looked at.
+    var through: UInt64 = 0
+    /// The records of `found` before this one have pending changes.
+    var pendingCount = 0
+
+    init(_ kindIndex: UInt8, _ field: Int, _ value: [UInt8], _ fingerprint: UInt32) {
+        self.kindIndex = kindIndex
+        self.field = field
+        self.value = value
+        self.fingerprint = fingerprint
+    }
 }
 
 extension StoreCore {
-    /// What asking for a value came to.
-    enum ValueAnswer {
-        /// (seq, key) of the records with the value; whether there may be more.
-        case records([(seq: UInt64, key: [UInt8])], isCut: Bool)
+    /// What a part of a search came to.
+    enum SearchStep {
+        case done
         case cold(ColdRead)
-        /// The index is being made.
-        case building
+        case more
     }
 
     /// A kind's index, if it is there.
@@ -58,23 +79,24 @@ extension StoreCore {
     }
 
     /// Makes a kind's index ready, a slice at a call. Returns nil when it is.
-    mutating func prepareValues(_ kindIndex: UInt8) throws(StoreError) -> ValueAnswer? {
+    mutating func prepareValues(_ kindIndex: UInt8) throws(StoreError) -> SearchStep? {
         if let ready = valueIndexes[kindIndex], ready.isReady, !ready.isWornOut { return nil }
         if valueIndexes[kindIndex]?.isWornOut != false { valueIndexes[kindIndex] = ValueIndex() }
         guard let values = valueIndexes[kindIndex], let through = values.walkedThrough else { return nil }
         let schema = kinds[kindIndex]
         var ordinal = table.firstOrdinal(atOrAfter: through &+ 1)
-        var left = 20_000
+        var room = StepRoom()
         while ordinal < table.count {
-            guard left > 0 else { return .building }
+            guard !room.isUsedUp else { return .more }
             let number = UInt32(truncatingIfNeeded: ordinal)
             let place = table[number]
             if !place.isHole && place.kindIndex == kindIndex {
                 switch try entry(at: place) {
                 case .cold(let read): return .cold(read)
-                case .entry(let view): insertValues(view.payload, ordinal: number, schema, kindIndex, values)
+                case .entry(let view):
+                    insertValues(view.payload, ordinal: number, schema, kindIndex, values)
+                    room.take(view.payload.count)
                 }
-                left -= 1
             }
             values.walkedThrough = table.firstSeq(number)
             ordinal += 1
@@ -109,41 +131,44 @@ extension StoreCore {
         if hasNew && op.firstSeq != op.seq { values.superseded() }
     }
 
-    /// The durable records of a kind that have one of the values in a field, at most `limit`; for a batch, no more than
-    /// up to one that neither it nor a pending change is about.
-    mutating func records(
-        kindIndex: UInt8, field: Int, values wanted: [(bytes: [UInt8], fingerprint: UInt32)], limit: Int,
-        _ batch: WriteBatch?
-    ) throws(StoreError) -> ValueAnswer {
-        if let answer = try prepareValues(kindIndex) { return answer }
-        guard let values = valueIndexes[kindIndex] else { return .building }
-        let schema = kinds[kindIndex]
-        var found: [(seq: UInt64, key: [UInt8])] = []
-        for value in wanted {
-            for ordinal in values.candidates(value.fingerprint) where Int(ordinal) < table.count {
-                let place = table[ordinal]
-                guard !place.isHole, place.kindIndex == kindIndex else { continue }
-                let record: UnsafeRawBufferPointer
-                let seq: UInt64
-                if let fetched = batch?.fetched[place.raw] {
-                    (record, seq) = (fetched.record, fetched.entry.seq)
-                } else {
-                    switch try entry(at: place) {
-                    case .cold(let read):
-                        batch?.awaitedPlace = place
-                        return .cold(read)
-                    case .entry(let view): (record, seq) = (view.payload, view.seq)
-                    }
+    /// Goes on with a search, up to `limit` records; for a batch, no more than up to one that neither it nor a pending
+    /// change is about.
+    mutating func goOn(
+        _ search: inout ValueSearch, limit: Int, _ batch: WriteBatch? = nil
+    ) throws(StoreError) -> SearchStep {
+        if let step = try prepareValues(search.kindIndex) { return step }
+        guard let values = valueIndexes[search.kindIndex] else { return .more }
+        let schema = kinds[search.kindIndex]
+        var room = StepRoom()
+        for ordinal in values.candidates(search.fingerprint)[...].drop(through: search.through, table) {
+            guard Int(ordinal) < table.count else { break }
+            let place = table[ordinal]
+            guard !place.isHole, place.kindIndex == search.kindIndex else { continue }
+            guard !room.isUsedUp else { return .more }
+            let record: UnsafeRawBufferPointer
+            let seq: UInt64
+            if let fetched = batch?.fetched[place.raw] {
+                (record, seq) = (fetched.record, fetched.entry.seq)
+            } else {
+                switch try entry(at: place) {
+                case .cold(let read):
+                    batch?.awaitedPlace = place
+                    return .cold(read)
+                case .entry(let view): (record, seq) = (view.payload, view.seq)
                 }
-                guard foldedValues(field, of: record, schema).contains(value.bytes),
-                    let range = try? schema.keyRange(ofChecked: record), !found.contains(where: { $0.seq == seq })
-                else { continue }
-                found.append((seq, Array(record[range])))
-                let isEnough = batch.map { isUntouched(record[range], kindIndex, $0) } ?? (found.count >= limit)
-                if isEnough { return .records(found, isCut: true) }
             }
+            room.take(record.count)
+            search.through = table.firstSeq(ordinal)
+            guard foldedValues(search.field, of: record, schema).contains(search.value),
+                let range = try? schema.keyRange(ofChecked: record)
+            else { continue }
+            search.found.append((seq, Array(record[range])))
+            search.isCut =
+                batch.map { isUntouched(record[range], search.kindIndex, $0) } ?? (search.found.count >= limit)
+            if search.isCut { break }
         }
-        return .records(found, isCut: false)
+        search.isDone = true
+        return .done
     }
 
     private func isUntouched(_ key: Slice<UnsafeRawBufferPointer>, _ kindIndex: UInt8, _ batch: WriteBatch) -> Bool {
@@ -152,18 +177,19 @@ extension StoreCore {
             && !isPending(key, kindIndex)
     }
 
-    mutating func keys(
-        kind: Int, field: Int, value: UnsafeRawBufferPointer, limit: Int
-    ) throws(StoreError) -> KeysWithValue {
-        guard let kindIndex = kinds.index(kind), kinds[kindIndex].indexed.contains(field) else { return .notIndexed }
-        let schema = kinds[kindIndex]
-        guard let folded = foldedValue(field, value, schema) else { return .notIndexed }
-        let wanted = [(folded, valueFingerprint(kindIndex, field, folded))]
-        switch try records(kindIndex: kindIndex, field: field, values: wanted, limit: limit + 1, nil) {
+    /// A search for a value in its encoding; nil where the field is none, or not indexed, or the value is none of it.
+    func search(kind: Int, field: Int, value: UnsafeRawBufferPointer) -> ValueSearch? {
+        guard let kindIndex = kinds.index(kind), kinds[kindIndex].indexed.contains(field),
+            let folded = foldedValue(field, value, kinds[kindIndex])
+        else { return nil }
+        return ValueSearch(kindIndex, field, folded, valueFingerprint(kindIndex, field, folded))
+    }
+
+    mutating func keys(_ search: inout ValueSearch, limit: Int) throws(StoreError) -> KeysWithValue {
+        switch try goOn(&search, limit: limit + 1) {
         case .cold(let read): return .cold(read)
-        case .building: return .building
-        case .records(let found, _):
-            return .keys(found.prefix(limit).map(\.key), isEnd: found.count <= limit)
+        case .more: return .more
+        case .done: return .keys(search.found.prefix(limit).map(\.key), isEnd: search.found.count <= limit)
         }
     }
 
@@ -195,21 +221,31 @@ extension StoreCore {
         while let at = inFlightOps.nextUnnoted { inFlightOps.note(indexedFingerprints(inFlightOps[at])) }
         let schema = kinds[kindIndex]
         for value in values {
-            let staged = stagedOps.withValue(value.fingerprint, kindIndex)
-            if let seq = pendingRecord(staged, value, field, schema, exceptKeys, inStaged: true) { return seq }
-            let flying = inFlightOps.withValue(value.fingerprint, kindIndex)
-            if let seq = pendingRecord(flying, value, field, schema, exceptKeys, inStaged: false) { return seq }
+            for inStaged in [true, false] {
+                if let seq = pendingRecord(value, field, schema, kindIndex, exceptKeys, inStaged: inStaged) {
+                    return seq
+                }
+            }
         }
         return nil
     }
 
-    private func pendingRecord(
-        _ candidates: [Int], _ value: (bytes: [UInt8], fingerprint: UInt32), _ field: Int, _ schema: RecordSchema,
+    /// Superseded changes that are looked past before they are forgotten.
+    private static let supersededMax = 16
+
+    private mutating func pendingRecord(
+        _ value: (bytes: [UInt8], fingerprint: UInt32), _ field: Int, _ schema: RecordSchema, _ kindIndex: UInt8,
         _ exceptKeys: [UnsafeRawBufferPointer], inStaged: Bool
     ) -> UInt64? {
+        let candidates =
+            inStaged
+            ? stagedOps.withValue(value.fingerprint, kindIndex) : inFlightOps.withValue(value.fingerprint, kindIndex)
+        var current: [Int] = []
+        var seen = 0
+        var seq: UInt64?
         for at in candidates {
+            seen += 1
             let op = inStaged ? stagedOps[at] : inFlightOps[at]
-            guard !exceptKeys.contains(where: { isEqual(op.key, $0) }) else { continue }
             // Only the newest change of a key counts.
             let newest = stagedOps.find(op.fingerprint, kindIndex: op.kindIndex, key: op.key)
             guard
@@ -217,9 +253,21 @@ extension StoreCore {
                     ? newest == at
                     : newest == nil && inFlightOps.find(op.fingerprint, kindIndex: op.kindIndex, key: op.key) == at
             else { continue }
-            if foldedValues(field, of: op.payload, schema).contains(value.bytes) { return op.seq }
+            current.append(at)
+            if exceptKeys.contains(where: { isEqual(op.key, $0) }) { continue }
+            if foldedValues(field, of: op.payload, schema).contains(value.bytes) {
+                seq = op.seq
+                break
+            }
         }
-        return nil
+        if seen - current.count > Self.supersededMax {
+            if inStaged {
+                stagedOps.keep(current, ofFirst: seen, value.fingerprint, kindIndex)
+            } else {
+                inFlightOps.keep(current, ofFirst: seen, value.fingerprint, kindIndex)
+            }
+        }
+        return seq
     }
 
     /// Fingerprints of all values of a pending record's indexed fields.
@@ -234,5 +282,19 @@ extension StoreCore {
             }
         }
         return found
+    }
+}
+
+extension ArraySlice<UInt32> {
+    /// Of ascending ordinals those behind the one with this first seq.
+    fileprivate func drop(through firstSeq: UInt64, _ table: borrowing RecordTable) -> ArraySlice<UInt32> {
+        var low = startIndex
+        var high = endIndex
+        while low < high {
+            let middle = (low + high) / 2
+            let isBehind = Int(self[middle]) >= table.count || table.firstSeq(self[middle]) > firstSeq
+            if isBehind { high = middle } else { low = middle + 1 }
+        }
+        return self[low...]
     }
 }

@@ -1,6 +1,7 @@
 // Reads the log: from the slabs of its tail, from windows read before, or from the file without waiting for the disk.
 // What would wait is handed out as a ColdRead for another thread.
 
+import Glibc
 import LarderFormat
 
 /// A read that has to wait for the disk. Run it on any thread, then give the result to `Store.supply`.
@@ -19,7 +20,9 @@ public struct ColdRead: Sendable {
         window.offset = offset
         do throws(SystemError) {
             window.count = try files.read(file, at: offset, into: window.buffer(count))
-            return ColdResult(window: window, failure: nil)
+            let isShort = window.count < count
+            return ColdResult(
+                window: window, failure: nil, shortfall: isShort ? SystemError("pread", path, code: EIO) : nil)
         } catch {
             return ColdResult(window: window, failure: SystemError(error.call, path, code: error.code))
         }
@@ -30,6 +33,8 @@ public struct ColdRead: Sendable {
 public struct ColdResult: Sendable {
     let window: Window
     public let failure: SystemError?
+    /// The file ends before what the log has there; what came before its end is in the window.
+    var shortfall: SystemError?
 }
 
 /// A stretch of a segment in memory. Handed from one thread to the next, never shared.
@@ -91,6 +96,8 @@ struct LogReader {
     /// The last spot read, and how many came close behind one another.
     private var lastSpot = LogPosition(segment: 0, offset: 0)
     private var spotsInOrder = 0
+    /// A cold read that did not bring all: told to the one who asks again, who would ask for ever.
+    private var failed: (segment: UInt32, offset: Int, failure: SystemError)?
 
     init(files: any StoreFiles) { self.files = files }
 
@@ -111,6 +118,10 @@ struct LogReader {
             if offset >= window.offset && offset < window.offset &+ window.count &+ Self.walkByteCount {
                 follows = true
             }
+        }
+        if let failed, failed.segment == segment.number, failed.offset == offset {
+            self.failed = nil
+            throw failed.failure
         }
         if !follows {
             let ahead = offset &- Int(lastSpot.offset)
@@ -147,8 +158,12 @@ struct LogReader {
         windows.first { $0.bytes(segment: segment, offset: offset, needed: 1) != nil }
     }
 
-    /// Takes in what a cold read brought.
+    /// Takes in what a cold read brought. What it failed with is thrown when these bytes are asked for next.
     mutating func supply(_ result: ColdResult) {
+        failed = nil
+        if let failure = result.failure ?? result.shortfall {
+            failed = (result.window.segment, result.window.offset, failure)
+        }
         guard result.failure == nil else { return }
         clock &+= 1
         result.window.lastUse = clock

@@ -6,7 +6,8 @@ extension StoreCore {
     /// The seq of a record, stored or pending, with one of the values that an operation must be alone to have. The record
     /// itself does not count, nor what a move makes of it.
     mutating func recordWithValue(
-        _ rare: RareOptions, _ pointer: UnsafeMutablePointer<BatchOp>, oldKey: UnsafeRawBufferPointer
+        _ batch: WriteBatch, _ rare: RareOptions, _ pointer: UnsafeMutablePointer<BatchOp>,
+        oldKey: UnsafeRawBufferPointer
     ) -> UInt64? {
         let kindIndex = pointer.pointee.kindIndex
         let ownKeys = [pointer.pointee.key, oldKey]
@@ -15,11 +16,19 @@ extension StoreCore {
         {
             return seq
         }
-        for other in rare.existing {
-            let counts = other.key.withUnsafeBytes { key in
-                !ownKeys.contains { isEqual(key, $0) } && !isPending(key, kindIndex)
+        for number in rare.searches {
+            // What is pending stays so while the batch is decided: it need not be looked at by each operation.
+            var next = batch.searches[number].pendingCount
+            while next < batch.searches[number].found.count,
+                batch.searches[number].found[next].key.withUnsafeBytes({ isPending($0, kindIndex) })
+            { next += 1 }
+            batch.searches[number].pendingCount = next
+            for other in batch.searches[number].found[next...] {
+                let counts = other.key.withUnsafeBytes { key in
+                    !ownKeys.contains { isEqual(key, $0) } && !isPending(key, kindIndex)
+                }
+                if counts { return other.seq }
             }
-            if counts { return other.seq }
         }
         return nil
     }
@@ -34,10 +43,8 @@ extension StoreCore {
     /// Whether the records that were found to have values that must be alone still decide: the search for them ended at
     /// one that nothing changed, and that may be pending by now.
     func isFoundStill(_ batch: WriteBatch) -> Bool {
-        for (at, rare) in batch.rare {
-            guard rare.isExistingCut, let last = rare.existing.last else { continue }
-            let kindIndex = batch.ops.pointer(at).pointee.kindIndex
-            if last.key.withUnsafeBytes({ isPending($0, kindIndex) }) { return false }
+        for search in batch.searches where search.isCut {
+            if search.found.last?.key.withUnsafeBytes({ isPending($0, search.kindIndex) }) == true { return false }
         }
         return true
     }

@@ -107,6 +107,11 @@ struct PendingOps: ~Copyable {
         byValue[UInt64(kindIndex) << 32 | UInt64(fingerprint)] ?? []
     }
 
+    /// Of the first changes that may have a value keeps some: the others were superseded. Until the values are forgotten.
+    mutating func keep(_ kept: [Int], ofFirst seen: Int, _ fingerprint: UInt32, _ kindIndex: UInt8) {
+        byValue[UInt64(kindIndex) << 32 | UInt64(fingerprint)]?.replaceSubrange(..<seen, with: kept)
+    }
+
     /// Takes back the changes behind the first `kept`. Rare, so everything is found anew.
     mutating func truncate(to kept: Int) {
         guard kept < count else { return }

@@ -8,6 +8,7 @@ extension StoreCore {
             batch.resolvedGeneration = generation
             batch.resolvedCount = 0
             batch.stagedByteCountMax = 4096
+            batch.forgetSearches()
         }
         while batch.resolvedCount < batch.ops.count {
             let at = batch.resolvedCount
@@ -59,17 +60,28 @@ extension StoreCore {
         if let old = rare.oldKey, let cold = try resolve(batch.oldKeys.pointer(old), batch) { return .cold(cold) }
         guard rare.unlessExists != 0 else { return .ready }
         noteTouched(batch)
-        switch try records(
-            kindIndex: batch.ops.pointer(at).pointee.kindIndex, field: rare.unlessExists, values: rare.values,
-            limit: .max, batch)
-        {
-        case .cold(let read): return .cold(read)
-        case .building: return .again
-        case .records(let found, let isCut):
-            batch.rare[at]?.existing = found
-            batch.rare[at]?.isExistingCut = isCut
-            return .ready
+        let kindIndex = batch.ops.pointer(at).pointee.kindIndex
+        var searches: [Int] = []
+        for (value, fingerprint) in rare.values {
+            let wanted = WantedValue(kindIndex: kindIndex, field: rare.unlessExists, value: value)
+            let number: Int
+            if let known = batch.searchOfValue[wanted] {
+                number = known
+            } else {
+                number = batch.searches.count
+                batch.searches.append(ValueSearch(kindIndex, rare.unlessExists, value, fingerprint))
+                batch.searchOfValue[wanted] = number
+            }
+            searches.append(number)
+            if batch.searches[number].isDone { continue }
+            switch try goOn(&batch.searches[number], limit: .max, batch) {
+            case .cold(let read): return .cold(read)
+            case .more: return .again
+            case .done: continue
+            }
         }
+        batch.rare[at]?.searches = searches
+        return .ready
     }
 
     private func noteTouched(_ batch: WriteBatch) {

@@ -34,6 +34,8 @@ extension StoreCore {
         staged.tokens.removeLast(staged.tokens.count - mark.tokenCount)
         open = mark.open.entryCount == 0 ? .none : mark.open
         stagedOps.truncate(to: mark.operationCount)
+        // What was superseded by these changes is current again.
+        inFlightOps.forgetValues()
         nextSeq = mark.nextSeq
         position = mark.position
         origins.truncate(to: mark.originCount)

@@ -150,13 +150,17 @@ extension Store {
         try core.walk(&walk, slice: slice, visit)
     }
 
-    /// The keys of durable records of a kind with a value in an indexed field, in saved order, at most `limit`.
+    /// Begins a search for the durable records of a kind with a value in an indexed field; nil where the field is none, or
+    /// not indexed, or the value is none of it.
     ///
     /// - Parameter value: in its encoding; text is compared folded.
-    public func keys(
-        kind: Int, field: Int, value: UnsafeRawBufferPointer, limit: Int
-    ) throws(StoreError) -> KeysWithValue {
-        try core.keys(kind: kind, field: field, value: value, limit: limit)
+    public func search(kind: Int, field: Int, value: UnsafeRawBufferPointer) -> ValueSearch? {
+        core.search(kind: kind, field: field, value: value)
+    }
+
+    /// Goes on with a search: at its end the records' keys in saved order, at most `limit`.
+    public func keys(_ search: inout ValueSearch, limit: Int) throws(StoreError) -> KeysWithValue {
+        try core.keys(&search, limit: limit)
     }
 
     /// Whether a record has this key.
@@ -169,7 +173,7 @@ extension Store {
         try core.define(draft, now: now)
     }
 
-    /// Takes in what a `ColdRead` brought. Its failure, if any, is for the caller to report.
+    /// Takes in what a `ColdRead` brought. Its failure, if any, is thrown where it is asked for again.
     public func supply(_ result: ColdResult) { core.reader.supply(result) }
 }
 

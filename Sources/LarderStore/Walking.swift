@@ -27,8 +27,24 @@ public enum WalkStep: Sendable {
     case cold(ColdRead)
 }
 
+/// What one step of long work may look at: some tenths of a millisecond.
+struct StepRoom {
+    private var recordsLeft: Int
+    private var bytesLeft = 1_048_576
+
+    init(recordCount: Int = 2_048) { recordsLeft = recordCount }
+
+    var isUsedUp: Bool { recordsLeft <= 0 || bytesLeft <= 0 }
+
+    @inline(__always)
+    mutating func take(_ byteCount: Int) {
+        recordsLeft &-= 1
+        bytesLeft &-= byteCount
+    }
+}
+
 extension StoreCore {
-    /// Shows up to `slice` records behind where the walk is.
+    /// Shows up to `slice` records behind where the walk is; fewer where they are large.
     mutating func walk(
         _ walk: inout RecordWalk, slice: Int, _ visit: (StoredRecord) -> Bool
     ) throws(StoreError) -> WalkStep {
@@ -40,15 +56,16 @@ extension StoreCore {
         } else {
             ordinal = walk.lastFirstSeq.map { table.firstOrdinal(atOrAfter: $0 &+ 1) } ?? 0
         }
-        var left = slice
+        var room = StepRoom(recordCount: slice)
         var nearby = Nearby()
         while ordinal >= 0 && ordinal < table.count {
             let place = table[UInt32(truncatingIfNeeded: ordinal)]
             if !place.isHole && (wanted == nil || place.kindIndex == wanted) {
-                guard left > 0 else { return .more }
+                guard !room.isUsedUp else { return .more }
                 if let view = nearby.entry(at: place) {
                     guard visit(stored(view, changedAt: nearby.time)) else { return .stopped }
                     walk.lastFirstSeq = view.firstSeq
+                    room.take(view.payload.count)
                 } else {
                     let (segment, commit) = try locate(place)
                     switch try entry(segment, commit, place) {
@@ -56,10 +73,10 @@ extension StoreCore {
                     case .entry(let view):
                         guard visit(stored(view, changedAt: commit.time)) else { return .stopped }
                         walk.lastFirstSeq = view.firstSeq
+                        room.take(view.payload.count)
                     }
                     nearby = Nearby(commit, reader.window(segment: segment.number, offset: Int(place.offset)))
                 }
-                left &-= 1
             }
             ordinal += walk.isReverse ? -1 : 1
         }

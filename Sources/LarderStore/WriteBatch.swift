@@ -48,16 +48,22 @@ struct BatchOp {
 struct RareOptions {
     var ifSeq: UInt64?
     var unset = FieldSet()
-    /// An indexed field, or 0; its values, folded; the durable records that have one of them.
+    /// An indexed field, or 0; its values, folded.
     var unlessExists = 0
     var values: [(bytes: [UInt8], fingerprint: UInt32)] = []
-    var existing: [(seq: UInt64, key: [UInt8])] = []
-    /// The search for them ended at the last, which no pending change and no operation of the batch was about.
-    var isExistingCut = false
+    /// Where in the batch's `searches` those for the values are.
+    var searches: [Int] = []
     /// Of a move: where in `oldKeys` its old key is, which is resolved like an operation of its own.
     var oldKey: Int?
     var restoredFirstSeq: UInt64 = 0
     var restoredSavedAt: Int64 = 0
+}
+
+/// A value of an indexed field, folded.
+struct WantedValue: Hashable {
+    let kindIndex: UInt8
+    let field: Int
+    let value: [UInt8]
 }
 
 /// The operations of a batch, in memory that does not move while the batch is decided.
@@ -152,6 +158,10 @@ public final class WriteBatch {
     var awaitedPlace = Place.hole
     /// Fingerprints of the keys that the batch is about; made when it is first asked for.
     var touched: Set<UInt32> = []
+    /// Searches for the records that have a value which an operation must be alone to have: one for all that name it.
+    var searches: [ValueSearch] = []
+    /// The one for a value.
+    var searchOfValue: [WantedValue: Int] = [:]
     /// What the decisions depend on; the batch's own changes are among what is staged.
     var dependsOnStaged = false
     var dependsOnInFlight = false
@@ -190,6 +200,7 @@ public final class WriteBatch {
         if !rare.isEmpty { rare.removeAll() }
         if !fetched.isEmpty { fetched.removeAll(keepingCapacity: true) }
         if !touched.isEmpty { touched.removeAll() }
+        forgetSearches()
         arena.removeAll()
         resolvedCount = 0
         stagedByteCountMax = 0
@@ -203,6 +214,12 @@ public final class WriteBatch {
         if !refusals.isEmpty { refusals.removeAll() }
         counts = OutcomeCounts()
         lastSeq = 0
+    }
+
+    func forgetSearches() {
+        if searches.isEmpty { return }
+        searches = []
+        searchOfValue = [:]
     }
 
     public var operationCount: Int { ops.count }

@@ -36,7 +36,7 @@ extension StoreCore {
         if let failure { throw .readOnly(reason: failure) }
         if clear != nil { return .clearing }
         guard batch.resolvedGeneration == generation, batch.resolvedCount == batch.ops.count else { return .stale }
-        guard batch.rare.isEmpty || isFoundStill(batch) else {
+        guard isFoundStill(batch) else {
             batch.resolvedGeneration = 0
             return .stale
         }
@@ -220,7 +220,7 @@ extension StoreCore {
                 dependsOnStaged = dependsOnStaged || stagedOps.count > 0
                 dependsOnInFlight = dependsOnInFlight || inFlightOps.count > 0
                 let oldKey = rare.oldKey.map { batch.oldKeys.pointer($0).pointee.key } ?? pointer.pointee.key
-                if let other = recordWithValue(rare, pointer, oldKey: oldKey) {
+                if let other = recordWithValue(batch, rare, pointer, oldKey: oldKey) {
                     return batch.conclude(pointer, .alreadySaved, seq: other)
                 }
             }

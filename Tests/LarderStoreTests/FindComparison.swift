@@ -7,14 +7,12 @@ import LarderFormat
 extension StoreDriver {
     /// The keys with a value, in saved order.
     func find(_ kind: Int, _ field: Int, _ value: [UInt8], limit: Int = 1000) throws -> [RecordKey] {
+        let begun = value.withUnsafeBytes { store.search(kind: kind, field: field, value: $0) }
+        guard var search = begun else { throw Mismatch("field \(field) of kind \(kind) is not indexed") }
         for _ in 0..<100_000 {
-            let found = try value.withUnsafeBytes {
-                try store.keys(kind: kind, field: field, value: $0, limit: limit)
-            }
-            switch found {
-            case .building: continue
+            switch try store.keys(&search, limit: limit) {
+            case .more: continue
             case .cold(let cold): try read(cold)
-            case .notIndexed: throw Mismatch("field \(field) of kind \(kind) is not indexed")
             case .keys(let keys, let isEnd):
                 if isEnd != (keys.count <= limit), keys.count != limit { throw Mismatch("a lookup ends at no limit") }
                 return keys.map { RecordKey(kind: kind, bytes: $0) }

@@ -162,6 +162,10 @@ class DumpTests(HostCase):
         lines = self.dump("a").splitlines()
         self.assertIn(b"cut short", self.larder("b", "load", "-", stdin=b"\n".join(lines[:-1]), code=1).stderr)
         self.assertIn(b"the dump's first line is missing", self.larder("c", "load", "-", stdin=b"\n".join(lines[1:]), code=1).stderr)
+        fewer = b"\n".join(lines[:1] + lines[2:])
+        self.assertIn(b"7 were there", self.larder("e", "load", "-", stdin=fewer, code=1).stderr)
+        end = b'{"larder_dump_end":1,"records":9223372036854775807}'
+        self.larder("f", "load", "-", stdin=b"\n".join([lines[0], end, end]), code=1)
         newer = lines[0].replace(b'"larder_dump":1', b'"larder_dump":9')
         self.assertIn(b"a dump of form 9", self.larder("d", "load", "-", stdin=newer, code=1).stderr)
 

@@ -62,6 +62,43 @@ class Lookups(HostCase):
     def outcomes(self, operations, flags=0):
         return [result["outcome"] for result in self.wire.saved(operations, flags=flags | RESULTS)["results"]]
 
+    def test_answers_with_large_records_stay_within_a_frame(self):
+        for number in range(1, 8):
+            self.wire.saved([save(title(number, f"film {number}", overview=f"{number}" + "x" * 900_000, imdb_id="tt1"))])
+        found = self.wire.call("FIND", kind=TITLE.number, field=IMDB, value=b"\x03tt1", limit=100)
+        self.assertEqual((found["is_end"], [decode_record(TITLE, record["record"])["id"] for record in found["records"]]), (0, [1, 2, 3]))
+        self.assertEqual(self.wire.call("COUNT", kind=TITLE.number, condition="", group=8).error, "too_many_groups")
+        few = self.wire.call("COUNT", kind=TITLE.number, condition="id <= 2", group=8)
+        self.assertEqual([group["records"] for group in few["groups"]], [1, 1])
+
+    def test_a_batch_about_many_records_with_one_value_is_decided_at_once(self):
+        numbers = range(1, 4001)
+        self.wire.saved([save(title(number, f"film {number}", imdb_id="n/a")) for number in numbers])
+        alone = {"verb": 1, "mode": 3, "known": TITLE.highest, "options": UNLESS_EXISTS, "unless_exists": IMDB}
+        again = [operation(body=title(number, f"new {number}", imdb_id="N/A"), **alone) for number in numbers]
+        self.assertEqual(set(self.outcomes(again)), {4})
+        self.wire.saved([save(title(number, f"film {number}", imdb_id=f"tt{number}")) for number in numbers])
+        self.assertEqual(self.outcomes(again), [1] + [4] * 3999)
+        taken = []
+        for number in range(1, 2001):
+            taken += [operation(body=title(number, source="b", imdb_id="tt"), **alone), delete(title_key(number, source="b"))]
+        self.assertEqual(set(zip(*[iter(self.outcomes(taken))] * 2)), {(0, 6)})
+
+    def test_a_connection_that_said_goodbye_ends_with_its_last_answer(self):
+        for number in range(1, 60):
+            self.wire.saved([save(title(number, f"film {number}", overview=f"{number}" + "é" * 400_000))])
+        for ends in ("cancel", "deadline"):
+            wire = self.larder.wire(deadline=300 if ends == "deadline" else 0)
+            self.addCleanup(wire.close)
+            condition = " or ".join(f'overview contains "{number}x" or title contains "{number}y"' for number in range(60))
+            request = wire.send("COUNT", kind=TITLE.number, condition=condition, group=0)
+            wire.notice("GOODBYE", 0, error=0, reason="")
+            if ends == "cancel":
+                wire.notice("CANCEL", request)
+            frames = wire.until_closed()
+            self.assertEqual([frame.error for frame in frames if frame.id == request],
+                             ["cancelled" if ends == "cancel" else "deadline_exceeded"])
+
     def test_a_moved_record_keeps_its_place_and_subscribers_see_both_keys(self):
         self.wire.saved([save(title(number, f"film {number}")) for number in (1, 2, 3)])
         request, reply = self.wire.subscribe()

@@ -83,6 +83,7 @@ final class LoadRun {
         if endCount != recordCount {
             context.warn(
                 "the dump says it has \(Formats.count(endCount, "record")), \(Formats.count(recordCount)) were there")
+            return false
         }
         return true
     }
@@ -134,7 +135,9 @@ final class LoadRun {
             isOwnDump = epoch == DumpForm.epochText(session.client.welcome.epoch)
             hasHead = true
             try declare(kinds, number)
-        case .end(let count): endCount = (endCount ?? 0) + count
+        case .end(let count):
+            let (sum, isOver) = (endCount ?? 0).addingReportingOverflow(count)
+            endCount = isOver ? .max : sum
         case .record(let dumped): try take(dumped, number)
         }
     }

@@ -165,7 +165,7 @@ class KindConflict(LarderError):
 
 
 class TooManyGroups(LarderError):
-    """A count by group met over 10,000 values."""
+    """A count by group met over 10,000 values, or 2 MiB of them."""
 
 
 class Busy(LarderError):
