@@ -38,3 +38,23 @@ public func hexadecimal(_ value: UInt64) -> String {
     let digits = String(value, radix: 16)
     return String(repeating: "0", count: 16 - digits.count) + digits
 }
+
+extension SegmentScanner {
+    /// What lies where a header of this epoch should be and none checks.
+    func whyNoBlock(
+        at place: LogPosition, epoch: UInt64
+    ) throws(StoreError) -> (cause: LogDamage.Cause, reason: String) {
+        let bytes = try bytes(Int(place.offset), BlockHeader.byteCountMax)
+        guard let facts = HeaderFacts(bytes) else {
+            return (.badHeader, bytes.prefix(64).allSatisfy { $0 == 0 } ? "zeros" : "no block begins here")
+        }
+        if let own = facts.whole {
+            if own.epoch != epoch { return (.misplaced, "a block of epoch \(hexadecimal(own.epoch))") }
+            if own.position != place {
+                return (.misplaced, "the block of segment \(own.position.segment), offset \(own.position.offset)")
+            }
+            return (.badHeader, "the block reaches past the end of its file")
+        }
+        return (.badHeader, "the header does not check: \(facts.fault.map { "\($0)" } ?? "")")
+    }
+}

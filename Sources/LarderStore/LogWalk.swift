@@ -130,31 +130,13 @@ struct LogWalk {
             }
         }
         let through = map.firstSeq(from: at, block: index).map { $0 - 1 } ?? lastSeq
-        let found = try seen(scanner, range.lowerBound, place)
+        let found = try scanner.whyNoBlock(at: place, epoch: source.epoch)
         try visitor.found(
             LogDamage(
                 cause: found.cause, segment: part.number, offset: range.lowerBound, byteCount: range.count,
                 reason: found.reason, after: lastSeq, through: max(through, lastSeq)))
         lastSeq = max(lastSeq, through)
         return true
-    }
-
-    /// What lies where a header should.
-    private func seen(
-        _ scanner: SegmentScanner, _ offset: Int, _ place: LogPosition
-    ) throws(StoreError) -> (cause: LogDamage.Cause, reason: String) {
-        let bytes = try scanner.bytes(offset, BlockHeader.byteCountMax)
-        guard let facts = HeaderFacts(bytes) else {
-            return (.badHeader, bytes.prefix(64).allSatisfy { $0 == 0 } ? "zeros" : "no block begins here")
-        }
-        if let own = facts.whole {
-            if own.epoch != source.epoch { return (.misplaced, "a block of epoch \(hexadecimal(own.epoch))") }
-            if own.position != place {
-                return (.misplaced, "the block of segment \(own.position.segment), offset \(own.position.offset)")
-            }
-            return (.badHeader, "the block reaches past the end of its file")
-        }
-        return (.badHeader, "the header does not check: \(facts.fault.map { "\($0)" } ?? "")")
     }
 
     /// A number missing between two segments, or an empty one. False where the log ends.
