@@ -11,13 +11,16 @@ struct SegmentScanner {
     let size: Int
     private let window = Window(capacity: 2 * BlockHeader.byteCountMax)
 
-    init(files: any StoreFiles, path: String, number: UInt32) throws(StoreError) {
+    /// - Parameter byteCountMax: nothing at or behind it is read, however long the file is by now.
+    init(
+        files: any StoreFiles, path: String, number: UInt32, byteCountMax: Int = .max
+    ) throws(StoreError) {
         self.files = files
         self.path = path
         self.number = number
         do throws(SystemError) {
             file = try files.openForReading(path)
-            size = try files.size(file)
+            size = min(try files.size(file), byteCountMax)
         } catch { throw .system(error) }
     }
 

@@ -160,6 +160,31 @@ extension SimulatedFiles {
         }
     }
 
+    public func link(_ path: String, to newPath: String) throws(SystemError) {
+        try locked { () throws(SystemError) in
+            guard let node = node(path), !node.isDirectory else { throw SystemError("link", newPath, code: ENOENT) }
+            let (directory, name) = try parent("link", newPath)
+            guard directory.entries[name] == nil else { throw SystemError("link", newPath, code: EEXIST) }
+            try mutate("link", newPath)
+            directory.setName(name, node)
+        }
+    }
+
+    public func isSameFile(_ path: String, _ other: String) throws(SystemError) -> Bool {
+        try locked { () throws(SystemError) in
+            try checkPower("lstat", path)
+            guard let node = node(path) else { return false }
+            return node === self.node(other)
+        }
+    }
+
+    public func isLocked(_ path: String) throws(SystemError) -> Bool {
+        try locked { () throws(SystemError) in
+            try checkPower("fcntl", path)
+            return node(path)?.lockedBy != nil
+        }
+    }
+
     public func readWhole(_ path: String) throws(SystemError) -> [UInt8]? {
         try locked { () throws(SystemError) in
             try checkPower("open", path)

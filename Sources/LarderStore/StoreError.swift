@@ -30,6 +30,12 @@ public enum StoreError: Error, Equatable, Sendable {
     case noLibrary(path: String)
     /// The directory holds something that is not a library.
     case notALibrary(path: String, reason: String)
+    /// The directory holds something that is not a backup, or a backup that is not whole.
+    case notABackup(path: String, reason: String)
+    /// A place that must be free is taken.
+    case notFree(path: String, reason: String)
+    /// What was asked needs a log without damage, and this one has some.
+    case unsound(path: String, damageCount: Int, first: LogDamage)
     /// The library was written by a newer version.
     case newerFormat(path: String, found: Int, supported: Int)
     /// Bytes on disk that are not what they must be.
@@ -47,6 +53,11 @@ extension StoreError: CustomStringConvertible {
                 ?? "the library \(path) is open in another process"
         case .noLibrary(let path): "there is no library at \(path)"
         case .notALibrary(let path, let reason): "\(path) is not a library: \(reason)"
+        case .notABackup(let path, let reason): "\(path) is not a whole backup: \(reason)"
+        case .notFree(let path, let reason): "\(path) can't be used: \(reason)"
+        case .unsound(let path, let count, let first):
+            "\(path) has \(count) damaged \(count == 1 ? "place" : "places"), the first in segment \(first.segment) at "
+                + "\(first.offset): \(first.reason)"
         case .newerFormat(let path, let found, let supported):
             "the library \(path) has format \(found); this program reads up to \(supported)"
         case .damaged(let path, let offset, let fault): "\(path) is damaged at \(offset): \(fault)"

@@ -46,6 +46,13 @@ public protocol StoreFiles: AnyObject, Sendable {
     func list(_ path: String) throws(SystemError) -> [String]?
     func rename(_ path: String, to newPath: String) throws(SystemError)
     func remove(_ path: String) throws(SystemError)
+    /// Gives a file a second name, which must not be there yet. Fails with EXDEV, EPERM and others where the file system
+    /// does not have that.
+    func link(_ path: String, to newPath: String) throws(SystemError)
+    /// Whether two names are of one file. False where one of them is not there.
+    func isSameFile(_ path: String, _ other: String) throws(SystemError) -> Bool
+    /// Whether somebody has the lock file's lock. Takes none, and makes no file.
+    func isLocked(_ path: String) throws(SystemError) -> Bool
     /// A small file as a whole; nil when there is none.
     func readWhole(_ path: String) throws(SystemError) -> [UInt8]?
     /// Writes a small file beside itself, syncs, renames it over, and syncs the directory.

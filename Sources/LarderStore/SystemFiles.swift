@@ -143,6 +143,34 @@ public final class SystemFiles: StoreFiles {
         if unlink(path) != 0 && errno != ENOENT { throw SystemError("unlink", path, code: errno) }
     }
 
+    public func link(_ path: String, to newPath: String) throws(SystemError) {
+        if Glibc.link(path, newPath) != 0 { throw SystemError("link", newPath, code: errno) }
+    }
+
+    public func isSameFile(_ path: String, _ other: String) throws(SystemError) -> Bool {
+        var a = stat()
+        var b = stat()
+        for (path, isFirst) in [(path, true), (other, false)] {
+            if (isFirst ? lstat(path, &a) : lstat(path, &b)) != 0 {
+                if errno == ENOENT { return false }
+                throw SystemError("lstat", path, code: errno)
+            }
+        }
+        return a.st_dev == b.st_dev && a.st_ino == b.st_ino
+    }
+
+    public func isLocked(_ path: String) throws(SystemError) -> Bool {
+        let file: FileHandle
+        do throws(SystemError) { file = try openForReading(path) } catch {
+            if error.code == ENOENT { return false }
+            throw error
+        }
+        defer { close(file) }
+        let probed = larder_lock_probe(file.raw)
+        if probed < 0 { throw SystemError("fcntl", path, code: -probed) }
+        return probed == 1
+    }
+
     public func readWhole(_ path: String) throws(SystemError) -> [UInt8]? {
         let file: FileHandle
         do throws(SystemError) { file = try openForReading(path) } catch {
