@@ -167,26 +167,7 @@ extension StoreCore {
     private func isWholeBlock(_ scanner: SegmentScanner, _ header: BlockHeader, _ offset: Int) throws(StoreError)
         -> Bool
     {
-        let block = try scanner.bytes(offset, Int(header.blockByteCount))
-        guard block.count >= Int(header.blockByteCount), let base = block.baseAddress else { return false }
-        var at = header.byteCount
-        for commit in header.commits {
-            let end = at + Int(commit.plainByteCount)
-            var count: UInt32 = 0
-            var lastSeq: UInt64 = 0
-            while at < end {
-                guard
-                    let entry = try? readEntry(
-                        base: base, offset: at, end: end, commitFirstSeq: commit.firstSeq, commitTime: commit.time),
-                    entry.seq > lastSeq
-                else { return false }
-                lastSeq = entry.seq
-                at += entry.byteCount
-                count += 1
-            }
-            guard count == commit.entryCount else { return false }
-        }
-        return true
+        BlockCheck.hasWholeEntries(try scanner.bytes(offset, Int(header.blockByteCount)), header)
     }
 
     /// Puts the entries of a whole block into the index; false when the block is not whole.
