@@ -16,15 +16,15 @@ enum BlockCheck {
     static func hasWholeEntries(_ block: UnsafeRawBufferPointer, _ header: BlockHeader) -> Bool {
         guard block.count >= Int(header.blockByteCount), let base = block.baseAddress else { return false }
         var at = header.byteCount
+        var lastSeq: UInt64 = 0
         for commit in header.commits {
             let end = at + Int(commit.plainByteCount)
             var count: UInt32 = 0
-            var lastSeq: UInt64 = 0
             while at < end {
                 guard
                     let entry = try? readEntry(
                         base: base, offset: at, end: end, commitFirstSeq: commit.firstSeq, commitTime: commit.time),
-                    entry.seq > lastSeq
+                    entry.seq > lastSeq, entry.seq - commit.firstSeq <= UInt64(UInt32.max)
                 else { return false }
                 lastSeq = entry.seq
                 at += entry.byteCount

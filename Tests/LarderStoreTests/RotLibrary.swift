@@ -132,10 +132,10 @@ private struct RotLife {
         switch round % 5 {
         case 0:
             try driver.write(
-                (0..<60).map { .book(round * 60 + $0, "book \($0) of \(round)") }, origin: origin,
+                (0..<60).map { .book(1 + round * 60 + $0, "book \($0) of \(round)") }, origin: origin,
                 batchNumber: UInt64(round + 1))
-        case 1: try driver.write((0..<30).map { .book(source.below(round * 60 + 1), "again \($0)") })
-        case 2: try driver.write((0..<20).map { _ in .deleteBook(source.below(round * 60 + 1)) })
+        case 1: try driver.write((0..<30).map { .book(1 + source.below(round * 60 + 1), "again \($0)") })
+        case 2: try driver.write((0..<20).map { _ in .deleteBook(1 + source.below(round * 60 + 1)) })
         default:
             // Batches that share a commit, and commits under way while others are staged.
             for _ in 0..<3 { try driver.write((0..<12).map { _ in source.op(model: driver.model) }, program: "p1") }
