@@ -114,8 +114,8 @@ private struct RotLife {
             // An entry of a type that is not known yet.
             if round % 40 == 20 { try other(driver, [UInt8(round), 2, 3]) }
             // More than a segment takes: a run across its end.
-            if round % 50 == 45 {
-                try driver.write((0..<24).map { .book(20_000 + $0, String(repeating: "run \(round) ", count: 700)) })
+            if round == 45 || round == 95 {
+                try driver.write((0..<(round < 50 ? 80 : 40)).map { .book(20_000 + $0, String(repeating: "run \(round) ", count: 700)) })
                 try driver.commitAll()
             }
             if round == 70 { try tear(driver, files) }

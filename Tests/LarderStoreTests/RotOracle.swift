@@ -32,7 +32,7 @@ extension RotLibrary {
     /// - Returns: what opening said.
     @discardableResult
     func check(_ files: SimulatedFiles, hit: [Block], thorough: Bool = true) throws -> RecoveryReport {
-        let driver = try StoreDriver(files, options: Self.options, now: 90_000_000)
+        let driver = try StoreDriver(files, options: Self.options, model: model, now: 90_000_000)
         let report = driver.store.report
         try checkExtent(report, hit)
         let survivors = try self.survivors(driver, report)
@@ -131,6 +131,7 @@ extension RotLibrary {
             throw Mismatch("opened again it tells of \(driver.store.report), not \(report)")
         }
         let events = survivors + driver.model.events
+        driver.model = model
         try compare(driver, Replay(events), events)
     }
 }

@@ -17,7 +17,7 @@ func fuzzRecord(_ bytes: UnsafeRawBufferPointer) {
         _ = try? schema.fieldRanges(ofChecked: record, into: &ranges)
         _ = try? schema.range(of: Int(head[2]) + 1, inChecked: record)
         _ = try? schema.checkKey(record)
-        _ = try? KeyText(decoding: record, schema.kind)
+        _ = try? RecordKey(decoding: record, schema.kind)
         _ = SearchQuery("matrix 한국").rank(of: record, schema: schema)
     }
     guard isOtherSound else { return }
@@ -57,7 +57,7 @@ func fuzzEntry(_ bytes: UnsafeRawBufferPointer) {
     let time = Int64(head.loadUnaligned(fromByteOffset: 8, as: Int32.self)) << Int64(head[0] & 31)
     read(entry, firstSeq, time)
     var signed = Array(entry)
-    signed.withUnsafeMutableBytes { sign(entryAt: 0, $0, end: $0.count, firstSeq: firstSeq) }
+    _ = signed.withUnsafeMutableBytes { sign(entryAt: 0, $0, end: $0.count, firstSeq: firstSeq) }
     signed.withUnsafeBytes { read($0, firstSeq, time) }
 }
 

@@ -27,7 +27,7 @@ enum Targets {
 func must(_ condition: Bool, _ what: @autoclosure () -> String) {
     guard !condition else { return }
     print("must hold: \(what())")
-    fflush(stdout)
+    fflush(nil)
     abort()
 }
 
@@ -61,7 +61,7 @@ enum FuzzKinds {
         } catch { fatalError("\(error)") }
     }()
     static let all = [Kind.title, Kind.book, Kind.joke, everyType]
-    nonisolated(unsafe) static let schemas = all.map { RecordSchema($0) }
+    static let schemas = all.map { RecordSchema($0) }
 }
 
 extension UnsafeRawBufferPointer {

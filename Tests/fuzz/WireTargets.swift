@@ -66,7 +66,7 @@ enum MessageDecoders {
         }
     }
 
-    private static let write: Target = { body in
+    nonisolated(unsafe) private static let write: Target = { body in
         guard var operations = try? OperationReader(body: body) else { return }
         let checks = (try? operations.check()) != nil
         var count = 0
@@ -77,7 +77,7 @@ enum MessageDecoders {
         must(!checks || count == operations.header.operationCount, "a checked WRITE has \(count) operations")
     }
 
-    private static let events: Target = { body in
+    nonisolated(unsafe) private static let events: Target = { body in
         guard var runs = try? RunReader(body: body) else { return }
         while let run = try? runs.next() {
             var entries = run.entryBytes
