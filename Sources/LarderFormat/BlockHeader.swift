@@ -119,6 +119,15 @@ public struct BlockHeader: Equatable, Sendable {
         return count == 0 ? nil : byteCount(commitCount: count)
     }
 
+    /// Whether the CRC of the header that begins here holds, wherever it belongs.
+    ///
+    /// - Parameter bytes: at least as many as `peekByteCount` says.
+    public static func hasChecksum(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let byteCount = peekByteCount(bytes), bytes.count >= byteCount else { return false }
+        let stored = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 60, as: UInt32.self))
+        return crc(UnsafeRawBufferPointer(rebasing: bytes[..<byteCount])) == stored
+    }
+
     /// Reads and checks a header.
     ///
     /// - Parameters:

@@ -127,6 +127,9 @@ public final class Host {
                 "entries \(span.after + 1) to \(span.through) are damaged (segment \(span.segment), offset \(span.offset)); the rest is served"
             )
         }
+        for (kind, count) in report.undeclaredKinds.sorted(by: { $0.key < $1.key }) {
+            options.log("\(count) entries are of kind \(kind), whose declaration is lost; they are not served")
+        }
     }
 
     /// Monotonic milliseconds.

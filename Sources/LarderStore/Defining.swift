@@ -59,9 +59,9 @@ extension StoreCore {
         return .staged(kind, commit: staged.number)
     }
 
-    /// The lowest that is free. Kinds never go, so none is used twice.
+    /// The lowest that is free. Kinds never go, so none is used twice; nor is one whose declaration is lost.
     private func nextKindNumber(_ known: [Kind]) -> Int {
-        let taken = Set(known.map(\.number))
+        let taken = Set(known.map(\.number)).union(report.undeclaredKinds.keys)
         var number = Self.ownKindNumberMin
         while taken.contains(number) { number += 1 }
         return number

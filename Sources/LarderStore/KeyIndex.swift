@@ -127,14 +127,12 @@ struct KeyIndex: ~Copyable {
         count = 0
     }
 
-    /// Ordinals by fingerprint, where more than one have the same.
-    func collisions() -> [[UInt32]] {
-        var byFingerprint: [UInt32: [UInt32]] = [:]
-        for at in 0..<capacity where slots[at] != 0 {
-            let fingerprint = UInt32(truncatingIfNeeded: slots[at] &>> 32)
-            byFingerprint[fingerprint, default: []].append(UInt32(truncatingIfNeeded: slots[at]) &- 1)
+    /// Takes out the slot of this ordinal, whatever its fingerprint. Walks over all slots.
+    mutating func remove(ordinal: UInt32) {
+        for at in 0..<capacity where slots[at] != 0 && UInt32(truncatingIfNeeded: slots[at]) == ordinal &+ 1 {
+            remove(UInt32(truncatingIfNeeded: slots[at] &>> 32), ordinal: ordinal)
+            return
         }
-        return byFingerprint.values.filter { $0.count > 1 }
     }
 
     /// Gives every ordinal a new number; those that map to nil are dropped.

@@ -6,18 +6,15 @@ import LarderFormat
 extension StoreCore {
     /// A record without an ordinal of its own; `adoptOrphans` gives it one.
     mutating func updateOrphan(_ place: Place, firstSeq: UInt64, fingerprint: UInt32) {
-        if let old = orphans[firstSeq] { segment(old.place.segment)?.liveCount -= 1 }
+        deleteOrphan(firstSeq: firstSeq)
         orphans[firstSeq] = (place, fingerprint)
+        orphansByFingerprint[fingerprint, default: []].append(firstSeq)
     }
 
     mutating func deleteOrphan(firstSeq: UInt64) {
-        if let old = orphans.removeValue(forKey: firstSeq) { segment(old.place.segment)?.liveCount -= 1 }
-    }
-
-    /// Puts the records whose first entry is lost where they belong, and leaves one record of each key.
-    mutating func mendIndex() throws(StoreError) {
-        adoptOrphans()
-        for ordinals in index.collisions() { try keepNewest(ordinals) }
+        guard let old = orphans.removeValue(forKey: firstSeq) else { return }
+        segment(old.place.segment)?.liveCount -= 1
+        orphansByFingerprint[old.fingerprint]?.removeAll { $0 == firstSeq }
     }
 
     /// Builds the table anew, in the order of first seqs, with the records that have no ordinal. O(n log n), so once for
@@ -46,45 +43,68 @@ extension StoreCore {
         index.renumber { map[Int($0)] }
         for record in adopted { index.insert(record.fingerprint, ordinal: record.ordinal) }
         orphans = [:]
+        orphansByFingerprint = [:]
         valueIndexes = [:]
         generation &+= 1
     }
 
-    /// Of records with the same key all but the newest were deleted by entries that are lost.
-    private mutating func keepNewest(_ ordinals: [UInt32]) throws(StoreError) {
-        struct Found: Hashable {
-            var kindIndex: UInt8
-            var key: [UInt8]
+    // MARK: Behind damage, while recovering
+
+    /// What an entry says of a key is the last word: other records with that key ended with entries that are lost.
+    mutating func endOthers(
+        _ kindIndex: UInt8, _ key: UnsafeRawBufferPointer, _ fingerprint: UInt32, except firstSeq: UInt64
+    ) throws(StoreError) {
+        var others: [(firstSeq: UInt64, place: Place)] = []
+        var probe = 0
+        while let ordinal = index.next(fingerprint, &probe) {
+            others.append((table.firstSeq(ordinal), table[ordinal]))
         }
-        var newest: [Found: (seq: UInt64, firstSeq: UInt64)] = [:]
-        for ordinal in ordinals {
-            let place = table[ordinal]
-            let schema = kinds[place.kindIndex]
-            let view = try entryBlocking(at: place)
-            guard let range = try? schema.keyRange(ofChecked: view.payload) else { continue }
-            let key = UnsafeRawBufferPointer(rebasing: view.payload[range])
-            let fingerprint = hasher.fingerprint(kind: schema.kind.number, key: key)
-            let found = Found(kindIndex: place.kindIndex, key: Array(key))
-            let record = (seq: view.seq, firstSeq: table.firstSeq(ordinal))
-            guard let other = newest[found] else {
-                newest[found] = record
-                continue
-            }
-            let isNewer = record.seq > other.seq
-            newest[found] = isNewer ? record : other
-            applyDeleted(firstSeq: isNewer ? other.firstSeq : record.firstSeq, fingerprint: fingerprint)
+        for seq in orphansByFingerprint[fingerprint] ?? [] {
+            if let orphan = orphans[seq] { others.append((seq, orphan.place)) }
+        }
+        for other in others where other.firstSeq != firstSeq && other.place.kindIndex == kindIndex {
+            // Fingerprints may be equal by chance.
+            let record = try payload(at: other.place)
+            guard record.withUnsafeBytes({ hasKey($0, key) }) else { continue }
+            applyDeleted(firstSeq: other.firstSeq, fingerprint: fingerprint)
         }
     }
 
-    private mutating func entryBlocking(at place: Place) throws(StoreError) -> EntryView {
-        while true {
-            switch try entry(at: place) {
-            case .entry(let view): return view
-            case .cold(let read):
-                let result = read.run()
-                if let failure = result.failure { throw .system(failure) }
-                reader.supply(result)
-            }
+    /// A record that was moved by an entry that is lost is filed under the key that it has now.
+    mutating func refile(firstSeq: UInt64, _ kindIndex: UInt8, _ fingerprint: UInt32) {
+        guard let ordinal = table.ordinal(firstSeq: firstSeq) else { return }
+        let place = table[ordinal]
+        guard !place.isHole else { return }
+        if place.kindIndex != kindIndex {
+            liveCounts[Int(place.kindIndex)] -= 1
+            liveCounts[Int(kindIndex)] += 1
         }
+        var probe = 0
+        while let found = index.next(fingerprint, &probe) {
+            if found == ordinal { return }
+        }
+        index.remove(ordinal: ordinal)
+        index.insert(fingerprint, ordinal: ordinal)
+    }
+
+    /// The record of an entry that was checked, read from its file: its commit may not be in the index yet.
+    private func payload(at place: Place) throws(StoreError) -> [UInt8] {
+        guard let segment = segment(place.segment) else { return [] }
+        let window = Window(capacity: 16_384)
+        let offset = Int(place.offset)
+        do throws(SystemError) {
+            let file = try files.openForReading(segment.path)
+            defer { files.close(file) }
+            window.count = try files.read(file, at: offset, into: window.buffer(window.capacity))
+            var head = ByteReader(UnsafeRawBufferPointer(start: window.memory, count: window.count))
+            let length = (try? head.varint()) ?? 0
+            let whole = head.offset + Int(min(length, UInt64(entryByteCountMax)))
+            if whole > window.count { window.count = try files.read(file, at: offset, into: window.buffer(whole)) }
+        } catch { throw .system(error) }
+        // Any first seq that no difference leads out of will do: only the record is wanted.
+        let entry = try? readEntry(
+            base: window.memory, offset: 0, end: window.count, commitFirstSeq: 1 << 62, commitTime: 0,
+            isVerified: false)
+        return entry.map { Array($0.payload) } ?? []
     }
 }

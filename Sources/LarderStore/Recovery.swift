@@ -15,6 +15,7 @@ extension StoreCore {
         scan: for (at, number) in numbers.enumerated() {
             let scanner = try SegmentScanner(files: files, path: logPath + "/" + Segment.name(number), number: number)
             defer { scanner.close() }
+            if at == 0, number > 1 { try loseMissing(scanner) }
             if let hole = hole(before: at, numbers) {
                 if try isSynced(hole, numbers, at, 0) {
                     try loseMissing(scanner)
@@ -63,11 +64,15 @@ extension StoreCore {
                 offset = try salvage(numbers, at, scanner, header, offset)
                 previousEnd = LogPosition(segment: number, offset: UInt32(offset))
             }
+            try loseCutEnd(numbers, at, scanner.size)
         }
         position = previousEnd
         firstUnsyncedSegment = knownSynced.segment
         try dropEmptyTail()
-        if report.lostSpans.isEmpty { adoptOrphans() } else { try mendIndex() }
+        adoptOrphans()
+        guard publishedSeq <= Self.publishedSeqMax else {
+            throw .notALibrary(path: path, reason: "its log ends at seq \(publishedSeq), behind which there are none")
+        }
         nextSeq = publishedSeq + 1
         if !isCut { isCut = try wasCutHere() }
         if isCut {
@@ -101,9 +106,36 @@ extension StoreCore {
     /// Segments between the last one and this are gone though nothing says that they were removed.
     private mutating func loseMissing(_ scanner: SegmentScanner) throws(StoreError) {
         guard let first = try scanner.header(0, epoch: identity.epoch)?.commits.first?.firstSeq else { return }
-        guard first > publishedSeq + 1 else { return }
+        guard first > publishedSeq, first - 1 > publishedSeq else { return }
         report.lostSpans.append(LostSpan(after: publishedSeq, through: first - 1, segment: scanner.number, offset: 0))
         publishedSeq = first - 1
+    }
+
+    /// A segment that ends before a position in it which a later block says was durable has lost its end, be it at a
+    /// block's end, where nothing looks cut.
+    private mutating func loseCutEnd(_ numbers: [UInt32], _ at: Int, _ size: Int) throws(StoreError) {
+        guard at + 1 < numbers.count else { return }
+        let next = try SegmentScanner(
+            files: files, path: logPath + "/" + Segment.name(numbers[at + 1]), number: numbers[at + 1])
+        defer { next.close() }
+        var offset = 0
+        while offset < next.size {
+            guard let header = try next.header(offset, epoch: identity.epoch) else {
+                offset += BlockHeader.alignment
+                continue
+            }
+            guard header.synced.segment <= numbers[at] else { return }
+            if header.synced.segment == numbers[at], Int(header.synced.offset) > size {
+                let first = header.commits.first?.firstSeq ?? 0
+                // Before a later block than the segment's first the walk says what is lost.
+                guard offset == 0, first > publishedSeq, first - 1 > publishedSeq else { return }
+                report.lostSpans.append(
+                    LostSpan(after: publishedSeq, through: first - 1, segment: numbers[at], offset: size))
+                publishedSeq = first - 1
+                return
+            }
+            offset += Int(header.blockByteCount)
+        }
     }
 
     /// Whether a crash came between the cut of a tail and the entry that says so.
@@ -167,26 +199,7 @@ extension StoreCore {
     private func isWholeBlock(_ scanner: SegmentScanner, _ header: BlockHeader, _ offset: Int) throws(StoreError)
         -> Bool
     {
-        let block = try scanner.bytes(offset, Int(header.blockByteCount))
-        guard block.count >= Int(header.blockByteCount), let base = block.baseAddress else { return false }
-        var at = header.byteCount
-        for commit in header.commits {
-            let end = at + Int(commit.plainByteCount)
-            var count: UInt32 = 0
-            var lastSeq: UInt64 = 0
-            while at < end {
-                guard
-                    let entry = try? readEntry(
-                        base: base, offset: at, end: end, commitFirstSeq: commit.firstSeq, commitTime: commit.time),
-                    entry.seq > lastSeq
-                else { return false }
-                lastSeq = entry.seq
-                at += entry.byteCount
-                count += 1
-            }
-            guard count == commit.entryCount else { return false }
-        }
-        return true
+        BlockCheck.hasWholeEntries(try scanner.bytes(offset, Int(header.blockByteCount)), header)
     }
 
     /// Puts the entries of a whole block into the index; false when the block is not whole.
@@ -197,7 +210,9 @@ extension StoreCore {
             throw .notALibrary(
                 path: path, reason: "block \(scanner.number):\(offset) is compressed; reading it needs zstd")
         }
-        guard try isWholeBlock(scanner, header, offset), let segment = segments.last else { return false }
+        guard header.commits.first?.firstSeq ?? 0 > publishedSeq, try isWholeBlock(scanner, header, offset),
+            let segment = segments.last
+        else { return false }
         let block = try scanner.bytes(offset, Int(header.blockByteCount))
         guard let base = block.baseAddress else { return false }
         var at = header.byteCount
@@ -213,7 +228,7 @@ extension StoreCore {
                         isVerified: false)
                 else { return false }
                 if entry.type > EntryType.deleted { isPlain = false }
-                applyEntry(entry, commit.time, segment, offset + at)
+                try applyEntry(entry, commit.time, segment, offset + at)
                 lastSeq = entry.seq
                 at += entry.byteCount
             }
@@ -228,30 +243,44 @@ extension StoreCore {
         return true
     }
 
-    mutating func applyEntry(_ entry: EntryView, _ time: Int64, _ segment: Segment, _ offset: Int) {
+    mutating func applyEntry(
+        _ entry: EntryView, _ time: Int64, _ segment: Segment, _ offset: Int
+    ) throws(StoreError) {
         report.entryCount += 1
-        switch entry.type {
-        case EntryType.created, EntryType.updated:
-            guard let kindIndex = kinds.index(entry.kind),
-                let range = try? kinds[kindIndex].keyRange(ofChecked: entry.payload)
-            else { return }
-            let key = UnsafeRawBufferPointer(rebasing: entry.payload[range])
-            let fingerprint = hasher.fingerprint(kind: entry.kind, key: key)
-            let place = Place(
-                segment: segment.number, offset: UInt32(offset), kindIndex: kindIndex, entryByteCount: entry.byteCount)
-            segment.saveCount += 1
-            segment.liveCount += 1
-            if entry.type == EntryType.created {
-                applyCreated(place, firstSeq: entry.seq, fingerprint: fingerprint)
-            } else {
-                applyUpdated(place, firstSeq: entry.firstSeq, fingerprint: fingerprint)
-            }
-        case EntryType.deleted:
-            applyDeleted(
-                firstSeq: entry.firstSeq, fingerprint: hasher.fingerprint(kind: entry.kind, key: entry.payload))
-        default:
-            applyOther(entry, time)
+        guard entry.type <= EntryType.deleted else { return applyOther(entry, time) }
+        origins.note(entry.origin)
+        guard let kindIndex = indexOrShipped(entry.kind) else {
+            report.undeclaredKinds[entry.kind, default: 0] += 1
+            return
         }
+        let isDelete = entry.type == EntryType.deleted
+        guard let range = isDelete ? 0..<entry.payload.count : try? kinds[kindIndex].keyRange(ofChecked: entry.payload)
+        else { return }
+        let key = UnsafeRawBufferPointer(rebasing: entry.payload[range])
+        let fingerprint = hasher.fingerprint(kind: entry.kind, key: key)
+        if !report.lostSpans.isEmpty {
+            try endOthers(kindIndex, key, fingerprint, except: entry.firstSeq)
+            refile(firstSeq: entry.firstSeq, kindIndex, fingerprint)
+        }
+        if isDelete { return applyDeleted(firstSeq: entry.firstSeq, fingerprint: fingerprint) }
+        let place = Place(
+            segment: segment.number, offset: UInt32(offset), kindIndex: kindIndex, entryByteCount: entry.byteCount)
+        segment.saveCount += 1
+        segment.liveCount += 1
+        if entry.type == EntryType.created {
+            applyCreated(place, firstSeq: entry.seq, fingerprint: fingerprint)
+        } else {
+            applyUpdated(place, firstSeq: entry.firstSeq, fingerprint: fingerprint)
+        }
+    }
+
+    /// The index of a kind; where its declaration is lost and it comes with Larder, it is taken from there.
+    private mutating func indexOrShipped(_ number: Int) -> UInt8? {
+        if let index = kinds.index(number) { return index }
+        guard let kind = options.kinds.first(where: { $0.number == number }) else { return nil }
+        declare(kind)
+        undeclared.insert(number)
+        return kinds.index(number)
     }
 
     mutating func applyOther(_ entry: EntryView, _ time: Int64) {
@@ -259,7 +288,9 @@ extension StoreCore {
         do throws(FormatError) {
             switch entry.type {
             case EntryType.kind:
-                declare(try Kind(from: &reader))
+                let kind = try Kind(from: &reader)
+                declare(kind)
+                undeclared.remove(kind.number)
             case EntryType.origin:
                 origins.declare(try Origin(body: entry.payload, time: time))
             case EntryType.importBegan:

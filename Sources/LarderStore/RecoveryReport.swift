@@ -13,6 +13,8 @@ public struct RecoveryReport: Equatable, Sendable {
     /// Seqs that no entry has because of the cut; 0 … 0 if there was none.
     public var gapFrom: UInt64 = 0
     public var gapThrough: UInt64 = 0
+    /// Saves and deletes of kinds whose declaration is lost, by the kind's number: they are passed over.
+    public var undeclaredKinds: [Int: Int] = [:]
     public var entryCount = 0
     public var byteCount = 0
 

@@ -95,7 +95,18 @@ struct OriginTable {
     /// Imports that have begun and not ended.
     var openImports: Set<UInt64> = []
 
-    var next: UInt64 { (origins.last?.number ?? 0) + 1 }
+    /// The highest number that any entry names: the declaration of an origin can be lost, its number is not given again.
+    private var highestSeen: UInt64 = 0
+    /// A number above this is no host's.
+    private static let numberMax: UInt64 = 1 << 62
+
+    var next: UInt64 { max(origins.last?.number ?? 0, highestSeen) + 1 }
+
+    /// Notes that an entry names this origin.
+    @inline(__always)
+    mutating func note(_ number: UInt64) {
+        if number > highestSeen && number <= OriginTable.numberMax { highestSeen = number }
+    }
 
     private static func nameKey(_ name: String, _ token: String) -> String {
         token.isEmpty ? name : name + "\u{0}" + token
@@ -114,7 +125,7 @@ struct OriginTable {
     }
 
     mutating func declare(_ origin: Origin) {
-        guard byNumber[origin.number] == nil else { return }
+        guard byNumber[origin.number] == nil, origin.number <= OriginTable.numberMax else { return }
         byNumber[origin.number] = origins.count
         origins.append(origin)
         byName[OriginTable.nameKey(origin.name, origin.token)] = origin.number

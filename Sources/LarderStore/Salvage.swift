@@ -35,7 +35,7 @@ extension StoreCore {
         var start = header.byteCount
         for commit in header.commits {
             let end = start + Int(commit.plainByteCount)
-            salvage(commit, base, start, min(end, block.count), segment, offset)
+            try salvage(commit, base, start, min(end, block.count), segment, offset)
             start = end
         }
         segment.byteCount = offset + Int(header.blockByteCount)
@@ -44,7 +44,8 @@ extension StoreCore {
 
     mutating func salvage(
         _ commit: CommitHeader, _ base: UnsafeRawPointer, _ start: Int, _ end: Int, _ segment: Segment, _ offset: Int
-    ) {
+    ) throws(StoreError) {
+        let seqBefore = publishedSeq
         var at = start
         var pieceStart = start
         var lastSeq: UInt64?
@@ -61,7 +62,9 @@ extension StoreCore {
         while at < end {
             let entry = try? readEntry(
                 base: base, offset: at, end: end, commitFirstSeq: commit.firstSeq, commitTime: commit.time)
-            if let entry, entry.seq > (lastSeq ?? (commit.firstSeq - 1)) {
+            if let entry, entry.seq > (lastSeq ?? max(seqBefore, commit.firstSeq - 1)),
+                entry.seq - commit.firstSeq <= UInt64(UInt32.max)
+            {
                 if let from = lostFrom {
                     report.lostSpans.append(
                         LostSpan(
@@ -70,7 +73,7 @@ extension StoreCore {
                     lostFrom = nil
                     pieceStart = at
                 }
-                applyEntry(entry, commit.time, segment, offset + at)
+                try applyEntry(entry, commit.time, segment, offset + at)
                 lastSeq = entry.seq
                 at += entry.byteCount
                 continue
@@ -83,12 +86,11 @@ extension StoreCore {
         }
         if let from = lostFrom {
             // How many entries the commit's end held is known; how many seqs they spanned is not, but it is no fewer.
-            let after = lastSeq ?? commit.firstSeq - 1
+            let after = lastSeq ?? max(seqBefore, commit.firstSeq - 1)
+            let through = max(after, commit.firstSeq - 1 + min(UInt64(commit.entryCount), UInt64.max - commit.firstSeq))
             report.lostSpans.append(
-                LostSpan(
-                    after: after, through: max(after, commit.firstSeq + UInt64(commit.entryCount) - 1),
-                    segment: segment.number, offset: offset + from))
-            publishedSeq = max(publishedSeq, commit.firstSeq + UInt64(commit.entryCount) - 1)
+                LostSpan(after: after, through: through, segment: segment.number, offset: offset + from))
+            publishedSeq = max(publishedSeq, through)
         } else {
             close(&self, end)
         }
@@ -96,6 +98,7 @@ extension StoreCore {
 
     /// Copies everything from here on aside and takes it out of the log.
     mutating func cut(_ numbers: [UInt32], _ at: Int, _ offset: Int) throws(StoreError) {
+        if at == 0, offset == 0 { try refuseStrangers(numbers) }
         let number = numbers[at]
         let segmentPath = logPath + "/" + Segment.name(number)
         let asideName = "\(Segment.name(number)).\(offset).\(publishedSeq)"
@@ -118,6 +121,27 @@ extension StoreCore {
             try files.truncate(file, to: offset)
             try files.sync(file)
         } catch { throw .system(error) }
+    }
+
+    /// A log of which nothing is whole, though blocks lie in it that are whole elsewhere or in another library, is not
+    /// this library's, or its segments were changed about: that is for a person to judge, not to be put aside.
+    private func refuseStrangers(_ numbers: [UInt32]) throws(StoreError) {
+        for number in numbers {
+            let scanner = try SegmentScanner(files: files, path: logPath + "/" + Segment.name(number), number: number)
+            defer { scanner.close() }
+            for offset in stride(from: 0, to: scanner.size, by: BlockHeader.alignment) {
+                guard let place = try scanner.claimedPlace(offset),
+                    place.epoch != identity.epoch
+                        || place.position != LogPosition(segment: number, offset: UInt32(truncatingIfNeeded: offset))
+                else { continue }
+                throw .notALibrary(
+                    path: path,
+                    reason:
+                        "no block of its log is where it belongs: the one at \(Segment.name(number)):\(offset) is of "
+                        + (place.epoch == identity.epoch
+                            ? "segment \(place.position.segment), offset \(place.position.offset)" : "another history"))
+            }
+        }
     }
 
     private func copyAside(_ scanner: SegmentScanner, _ start: Int, _ target: String) throws(SystemError) {

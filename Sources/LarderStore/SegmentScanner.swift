@@ -61,6 +61,20 @@ struct SegmentScanner {
         return offset + Int(header.blockByteCount) <= size ? header : nil
     }
 
+    /// The history and the place that a header at `offset` says it is of, if its CRC holds.
+    func claimedPlace(_ offset: Int) throws(StoreError) -> (epoch: UInt64, position: LogPosition)? {
+        guard let byteCount = BlockHeader.peekByteCount(try bytes(offset, BlockHeader.fixedByteCount)) else {
+            return nil
+        }
+        let head = try bytes(offset, byteCount)
+        guard head.count >= byteCount, BlockHeader.hasChecksum(head) else { return nil }
+        var reader = ByteReader(UnsafeRawBufferPointer(rebasing: head[8..<24]))
+        guard let epoch = try? reader.u64(), let segment = try? reader.u32(), let at = try? reader.u32() else {
+            return nil
+        }
+        return (epoch, LogPosition(segment: segment, offset: at))
+    }
+
     func isZero(from offset: Int) throws(StoreError) -> Bool {
         var at = offset
         while at < size {

@@ -69,6 +69,10 @@ struct StoreCore: ~Copyable {
     var report = RecoveryReport()
     /// While recovering: records whose first entry is lost, by first seq.
     var orphans: [UInt64: (place: Place, fingerprint: UInt32)] = [:]
+    /// The first seqs of those, by fingerprint.
+    var orphansByFingerprint: [UInt32: [UInt64]] = [:]
+    /// Kinds that come with Larder and whose declaration is lost: the log is given it again.
+    var undeclared: Set<Int> = []
     /// Spans of seqs that no entry has, from recoveries.
     var recoveredGaps: [ClosedRange<UInt64>] = []
 
@@ -83,6 +87,8 @@ struct StoreCore: ~Copyable {
     }
 
     var logPath: String { path + "/log" }
+    /// A log that goes on behind this has no seqs left to give.
+    static let publishedSeqMax = UInt64.max - (1 << 32)
 
     /// The segment of this number.
     @inline(__always)
@@ -131,6 +137,7 @@ struct StoreCore: ~Copyable {
     /// to what is there and what the owner added; nil where it has everything.
     private func additions(_ kind: Kind) -> Kind? {
         guard let index = kinds.index(kind.number) else { return kind }
+        if undeclared.contains(kind.number) { return kinds[index].kind.grown(toHold: kind) ?? kinds[index].kind }
         return kinds[index].kind.grown(toHold: kind)
     }
 

@@ -130,9 +130,12 @@ final class StoreDriver {
     // MARK: Reopening
 
     /// Closes in good order and opens again.
-    func reopen() throws {
+    ///
+    /// - Parameter meanwhile: what happens to the files while they are closed.
+    func reopen(meanwhile: () -> Void = {}) throws {
         try commitAll()
         store.close()
+        meanwhile()
         store = try Store(path: path, options: options, files: files, now: now)
         now += 10
     }
