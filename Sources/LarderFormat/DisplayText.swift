@@ -22,6 +22,13 @@ public enum DisplayText {
         return String(out)
     }
 
+    /// `visible` for text of several lines: their ends stay.
+    public static func visibleLines(_ text: String) -> String {
+        if isPlain(text) { return text }
+        return text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
+            .map { visible(String($0)) }.joined(separator: "\n")
+    }
+
     /// `visible(text)`, its end replaced by `…` where it takes more than `width` cells.
     public static func truncated(_ text: String, to width: Int) -> String {
         if isPlain(text) && text.utf8.count <= width { return text }

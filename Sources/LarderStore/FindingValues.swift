@@ -144,7 +144,8 @@ extension StoreCore {
             guard Int(ordinal) < table.count else { break }
             let place = table[ordinal]
             guard !place.isHole, place.kindIndex == search.kindIndex else { continue }
-            guard !room.isUsedUp else { return .more }
+            // A batch has to begin anew with every commit, so it goes through in one: it looks at little more than its own.
+            guard batch != nil || !room.isUsedUp else { return .more }
             let record: UnsafeRawBufferPointer
             let seq: UInt64
             if let fetched = batch?.fetched[place.raw] {

@@ -2,6 +2,7 @@
 
 import Glibc
 import LarderClient
+import LarderFormat
 
 /// Options, outputs and, once asked for, the connection. One thread.
 final class Context {
@@ -34,12 +35,12 @@ final class Context {
 
     /// A line for people beside the result.
     func note(_ text: String) {
-        errors.line(errors.styled(text, .dim))
+        errors.line(errors.styled(DisplayText.visibleLines(text), .dim))
         errors.flush()
     }
 
     func warn(_ text: String) {
-        errors.line("larder: " + text)
+        errors.line("larder: " + DisplayText.visibleLines(text))
         errors.flush()
     }
 

@@ -1,5 +1,6 @@
 import Glibc
 import LarderClient
+import LarderFormat
 import LarderHost
 
 @main
@@ -31,7 +32,7 @@ struct Main {
 
     private static func say(_ failure: Failure, _ words: [String]) {
         let errors = Output(descriptor: STDERR_FILENO, mayColour: !words.contains("--no-color"))
-        errors.line("larder: " + errors.styled(failure.text, .red))
+        errors.line("larder: " + errors.styled(DisplayText.visibleLines(failure.text), .red))
         errors.flush()
     }
 

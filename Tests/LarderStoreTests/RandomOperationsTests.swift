@@ -69,6 +69,9 @@ import Testing
         try fresh.readToEnd(driver)
         try fresh.compare(driver.model, isAtEnd: true)
         #expect(fresh.received.count == driver.model.events.count)
+        let verified = try LogSource(library: driver.path, files: files).verify()
+        #expect(verified.damages == [] && verified.tail == nil)
+        #expect(verified.recordCount == driver.model.visible(kind: 0).count)
         return driver.operationCount
     }
 

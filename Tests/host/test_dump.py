@@ -166,6 +166,9 @@ class DumpTests(HostCase):
         self.assertIn(b"7 were there", self.larder("e", "load", "-", stdin=fewer, code=1).stderr)
         end = b'{"larder_dump_end":1,"records":9223372036854775807}'
         self.larder("f", "load", "-", stdin=b"\n".join([lines[0], end, end]), code=1)
+        told = self.larder("g", "load", "-", stdin=b'{"larder_dump":1,"kinds":[{"kind":"\\u001b[31m"}]}', code=1).stderr
+        self.assertIn("␛[31m".encode(), told)
+        self.assertNotIn(b"\x1b", told)
         newer = lines[0].replace(b'"larder_dump":1', b'"larder_dump":9')
         self.assertIn(b"a dump of form 9", self.larder("d", "load", "-", stdin=newer, code=1).stderr)
 

@@ -132,6 +132,21 @@ class Undelete(SecondThoughts):
 
 
 class Undo(SecondThoughts):
+    def test_what_is_damaged_and_so_not_undone_is_a_failure(self):
+        for number in (1, 2, 3):
+            self.film(number)
+        self.on.stop()
+        path = os.path.join(self.on.library, "log", "00000001.seg")
+        with open(path, "r+b") as file:
+            at = file.read().index(b"Film 2")
+            file.seek(at)
+            file.write(b"Silm")
+        self.on.start()
+        last = self.objects("log")[0]["seq"]
+        self.assertEqual(self.objects("undo", f"1..{last}", "--dry-run", code=1)[-1]["deleted"], 2)
+        self.assertIn("damaged", self.errors)
+        self.larder("undo", f"1..{last}", "--yes", code=1)
+
     def test_an_import_is_taken_back_and_so_is_its_undo(self):
         self.film(1, "tags=mine")
         self.film(2)

@@ -19,6 +19,7 @@ enum UndoCommand: Command {
         Each record becomes what it was before: what was created is deleted, what was changed is changed back, what was
         deleted or cleared comes back in its old place. It shows what it will do and asks.
         A record that was changed since is named and left alone, unless --force is given; then the command exits with 1.
+        So it does where a part of the log is damaged.
         An import is named as larder log shows it: import:5, its source (the file's name), or its token.
         An undo is an import of its own, so it can be undone itself. Kinds that were declared stay so.
         """
@@ -40,7 +41,7 @@ enum UndoCommand: Command {
         if isDryRun || !options.has("yes") {
             let counts = try plan(target, report, context)
             total = counts.total
-            if counts.total == 0 { return nothing(target, context) }
+            if counts.total == 0 { return nothing(counts, target, context) }
             if isDryRun { return say(counts, target, isDryRun: true, nil, context) }
             if counts.done.isEmpty {
                 context.warn("undo \(target.name): \(UndoReport.sum(counts, future: true)); nothing was changed")
@@ -58,7 +59,7 @@ enum UndoCommand: Command {
         ) { report.plan($0) }
         try run.run()
         report.finishRows()
-        if run.lostCount > 0 { context.warn("a part of the log is damaged there; what it did is not undone") }
+        if run.counts.lost > 0 { context.warn("a part of the log is damaged there; what it did is not undone") }
         return run.counts
     }
 
@@ -94,12 +95,12 @@ enum UndoCommand: Command {
                 origin: origin, outcome: isCancelled ? .cancelled : .complete, counts: counts(run.counts))
         }
         report.finishRows()
-        if run.lostCount > 0 { context.warn("a part of the log is damaged there; what it did was not undone") }
+        if run.counts.lost > 0 { context.warn("a part of the log is damaged there; what it did was not undone") }
         if isCancelled {
             _ = say(run.counts, target, isDryRun: false, origin, context)
             return Interrupt.exitCode
         }
-        if run.counts.total == 0 { return nothing(target, context) }
+        if run.counts.total == 0 { return nothing(run.counts, target, context) }
         return say(run.counts, target, isDryRun: false, origin, context)
     }
 
@@ -114,17 +115,19 @@ enum UndoCommand: Command {
         return counts
     }
 
-    private static func nothing(_ target: UndoTarget, _ context: Context) -> Int32 {
-        if context.isJSON { return say(UndoCounts(), target, isDryRun: context.options.has("dry-run"), nil, context) }
+    private static func nothing(_ counts: UndoCounts, _ target: UndoTarget, _ context: Context) -> Int32 {
+        if context.isJSON { return say(counts, target, isDryRun: context.options.has("dry-run"), nil, context) }
         context.output.flush()
         context.warn("undo \(target.name): no record was changed there")
-        return 0
+        return exitCode(counts)
     }
+
+    private static func exitCode(_ counts: UndoCounts) -> Int32 { counts.refused == 0 && counts.lost == 0 ? 0 : 1 }
 
     private static func say(
         _ counts: UndoCounts, _ target: UndoTarget, isDryRun: Bool, _ origin: UInt64?, _ context: Context
     ) -> Int32 {
-        let code: Int32 = counts.refused == 0 ? 0 : 1
+        let code = exitCode(counts)
         guard context.isJSON else {
             context.output.line("undo \(target.name): " + UndoReport.sum(counts, future: isDryRun))
             if counts.refused > 0, !context.options.has("force") {

@@ -1,6 +1,7 @@
 // Asking a person whether that is meant.
 
 import Glibc
+import LarderFormat
 
 enum Confirmation {
     static let option = OptionSpec("yes", short: "y", "do not ask; needed where nobody can be asked")
@@ -20,7 +21,7 @@ enum Confirmation {
         if context.options.has("yes") { return }
         try expectSomebody(command, context)
         context.output.flush()
-        context.errors.raw(what + " Go on? [y/N] ")
+        context.errors.raw(DisplayText.visibleLines(what) + " Go on? [y/N] ")
         context.errors.flush()
         let answer = readLine()?.lowercased() ?? ""
         guard answer == "y" || answer == "yes" else { throw Failure(command, "nothing was changed") }

@@ -22,6 +22,8 @@ struct UndoCounts: Equatable {
     var unchanged = 0
     /// Left alone: changed since, or not to be had any more.
     var refused = 0
+    /// Damaged parts of the log, of which nothing is known.
+    var lost = 0
 
     var total: Int { done.values.reduce(0, +) + unchanged + refused }
 }
@@ -41,7 +43,6 @@ final class UndoRun {
     private let show: (UndoRow) -> Void
     private let isWanted: () -> Bool
     private(set) var counts = UndoCounts()
-    private(set) var lostCount = 0
 
     /// - Parameters:
     ///   - isForced: what was changed since is taken back too.
@@ -86,7 +87,7 @@ final class UndoRun {
             if entry.firstSeq % passCount == pass, target.contains(entry) { plan.take(entry) }
             return true
         }
-        lostCount = max(lostCount, reading.lost.count)
+        counts.lost = max(counts.lost, reading.lost.count)
         return plan
     }
 
