@@ -21,6 +21,10 @@ struct ClearRun {
     var done = 0
     var ordinal = 0
     var hasBlocks = false
+    /// Where its first block lies.
+    var start = LogPosition(segment: 1, offset: 0)
+    /// Origins before it.
+    var originCount = 0
     var deletedCount = 0
     var lastSeq: UInt64 = 0
     /// Slots to take out of the index; unused when every kind is cleared.
@@ -45,6 +49,8 @@ public enum ClearStep: Sendable {
     case finished(deleted: Int, lastSeq: UInt64)
     /// A write failed; nothing was cleared.
     case failed(reason: String)
+    /// There was no room for the tombstones; nothing was cleared, and it can be tried again.
+    case full(reason: String)
 }
 
 extension StoreCore {
@@ -77,6 +83,7 @@ extension StoreCore {
         case .writing:
             if inFlight != nil { return .commit }
             do throws(StoreError) { return try writeClear(&run, now: now) } catch {
+                if case .full(let reason) = error, abandonClear(run) { return .full(reason: reason) }
                 // What lies behind a run without an end would be cut with it at the next opening.
                 failWriting(error)
                 return .failed(reason: "\(error)")
@@ -87,7 +94,9 @@ extension StoreCore {
     }
 
     private mutating func writeClear(_ run: inout ClearRun, now: Int64) throws(StoreError) -> ClearStep {
+        room.mayUseReserve = true
         if !open.isOpen {
+            if !run.hasBlocks { (run.start, run.originCount) = (position, origins.origins.count) }
             staged.time = now
             staged.isPartOfClear = true
             try begin(byteCount: 65_536, whole: 65_536, isContinued: run.hasBlocks)

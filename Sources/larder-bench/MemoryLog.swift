@@ -91,6 +91,10 @@ final class MemoryLogFiles: StoreFiles, @unchecked Sendable {
         if let index = index(file) { sizes[index] = size } else { try files.truncate(file, to: size) }
     }
 
+    func layOut(_ file: FileHandle, from start: Int, to end: Int) throws(SystemError) {
+        if index(file) == nil { try files.layOut(file, from: start, to: end) }
+    }
+
     func size(_ file: FileHandle) throws(SystemError) -> Int {
         if let index = index(file) { return sizes[index] }
         return try files.size(file)
