@@ -61,7 +61,6 @@ extension StoreCore {
             if laidOut >= wanted { return laidOut }
             do throws(SystemError) {
                 try files.layOut(file, from: laidOut, to: wanted)
-                if wanted >= end + reserve { room.fullReason = nil }
                 return wanted
             } catch {
                 if error.isUnsupported { return LaidOutRoom.unknown }
