@@ -47,14 +47,16 @@ extension StoreCore {
     mutating func begin(byteCount: Int, whole: Int, isContinued: Bool) throws(StoreError) {
         let head = BlockHeader.byteCount(commitCount: 1)
         let needed = aligned(byteCount + head)
-        // Of a run, what its blocks need beside the payload, too: it is refused early, not in its midst.
-        let wholeBlocks = aligned(whole + head) + (whole > byteCount ? (whole / max(byteCount, 1) + 1) * 2 * BlockHeader.alignment : 0)
         if position.offset > 0, Int(position.offset) + aligned(whole + head) > options.segmentByteCountMax {
-            try moveOn(needed: wholeBlocks)
+            try moveOn(needed: max(needed, min(aligned(whole + head), options.segmentByteCountMax)))
         }
         if writeHandle == nil { try openSegment() }
         let at = Int(position.offset)
-        if let file = writeHandle { room.end = try layOut(file, through: at + wholeBlocks, laidOut: room.end) }
+        if let file = writeHandle {
+            // Of a run as much as this segment takes of it: it is refused early where it can be, not in its midst.
+            let end = at + max(needed, min(aligned(whole + head), options.segmentByteCountMax - at))
+            room.end = try layOut(file, through: end, laidOut: room.end)
+        }
         var slab = slabs.current
         if let current = slab,
             current.segment != position.segment || current.fileOffset + current.used != at

@@ -13,8 +13,8 @@ extension StoreDriver {
         try all.readToEnd(self)
         var found = all.received
         if !clearing.isEmpty, found.count == model.events.count + clearing.count {
-            for (at, event) in clearing.enumerated() {
-                model.append(event, seq: found[model.events.count + at].seq, time: now, commit: 0)
+            for (event, survivor) in zip(clearing, found[model.events.count...]) {
+                model.append(event, seq: survivor.seq, time: now, commit: 0)
             }
             model.endBatch()
         }
