@@ -97,6 +97,8 @@ extension SimulatedFiles {
         locked { openFiles.values.count { $0.isWritable && $0.path.hasSuffix(suffix) } }
     }
 
+    public var openFileCount: Int { locked { openFiles.count } }
+
     /// The content of a file; nil when there is none.
     public func content(_ path: String) -> [UInt8]? {
         locked { node(path).flatMap { $0.isDirectory ? nil : $0.content } }

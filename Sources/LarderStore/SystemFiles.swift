@@ -87,7 +87,8 @@ public final class SystemFiles: StoreFiles {
     }
 
     public func sync(_ file: FileHandle) throws(SystemError) {
-        // Never retried, whatever the code: after a failed sync the kernel may have dropped the pages.
+        // Never retried, whatever the code, EINTR too: after a failed sync the kernel may have dropped the pages, and a
+        // second one that succeeds says nothing about them.
         if fdatasync(file.raw) != 0 { throw SystemError("fdatasync", "descriptor \(file.raw)", code: errno) }
     }
 

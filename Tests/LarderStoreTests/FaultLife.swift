@@ -19,7 +19,10 @@ struct FaultLife {
     private var origin: UInt64 = 0
     private var sentBatches: [(number: UInt64, commit: UInt64)] = []
     private var answeredBatch: UInt64 = 0
+    private var nextBatch: UInt64 = 0
     private var stepCount = 0
+    /// Something failed, or it is the end: from here on everything is compared at each opening.
+    private var isStruck = false
     private var definedCount = 0
     /// Kinds whose declaration was answered.
     private var definedNames: [String] = []
@@ -46,16 +49,19 @@ struct FaultLife {
         while disk.mutationCount < mutationCount && stepsLeft > 0 {
             stepsLeft -= 1
             do { try step() } catch is StoreError {
+                isStruck = true
                 if driver?.failure == nil && driver?.store.failure == nil { try refused() } else { try restart() }
                 stepsLeft = min(stepsLeft, 20)
                 continue
             }
             if driver?.failure != nil {
+                isStruck = true
                 try restart()
                 stepsLeft = min(stepsLeft, 20)
             }
         }
         disk.clearFaults()
+        isStruck = true
         if let driver, driver.failure == nil, driver.store.failure == nil { try driver.commitAll() }
         try restart()
     }
@@ -66,10 +72,12 @@ struct FaultLife {
         switch stepCount % 40 {
         case 5: try begin(driver)
         case 6..<12 where origin != 0:
-            let number = (sentBatches.last?.number ?? answeredBatch) + 1
+            nextBatch += 1
             let answer = try driver.write(
-                (0..<4).map { _ in source.op(model: driver.model) }, origin: origin, batchNumber: number)
-            sentBatches.append((number, answer.commit))
+                (0..<4).map { _ in source.op(model: driver.model) }, origin: origin, batchNumber: nextBatch)
+            // One that changes nothing leaves no token.
+            let changes: Set<Outcome> = [.created, .updated, .deleted]
+            if answer.outcomes.contains(where: changes.contains) { sentBatches.append((nextBatch, answer.commit)) }
         case 12 where origin != 0:
             try driver.commitAll()
             noteAnswers(driver)
@@ -110,7 +118,7 @@ struct FaultLife {
         guard let begun = try driver.store.beginImport(programName: "i", source: "s", token: "", now: driver.now) else {
             throw Mismatch("there is no room though nothing is staged")
         }
-        (origin, sentBatches, answeredBatch) = (begun.origin, [], 0)
+        (origin, sentBatches, answeredBatch, nextBatch) = (begun.origin, [], 0, 0)
         try driver.commitAll()
     }
 
@@ -198,6 +206,7 @@ struct FaultLife {
                 driver = try StoreDriver(disk, options: options, model: model, now: now)
             } catch {
                 openingCount += 1
+                isStruck = true
                 guard openingCount < 3 else { throw Mismatch("it cannot be opened on a disk that is well") }
                 if openingCount > 1 || fault.isSticky { disk.clearFaults() }
             }
@@ -211,7 +220,7 @@ struct FaultLife {
             return try open()
         }
         driver.forgetsUnanswered = false
-        try driver.takeInSurvivors(clearing: clearing, now: clearTime)
+        if isStruck { try driver.takeInSurvivors(clearing: clearing, now: clearTime) }
         (model, clearing) = (driver.model, [])
         guard driver.store.lastSeq >= highestSeen else {
             throw Mismatch("the last seq is \(driver.store.lastSeq), though \(highestSeen) was seen")
