@@ -15,7 +15,7 @@ extension Host {
         } else if let failure = store.failure {
             status.state = "read_only"
             status.reason = failure
-        } else if let full = store.fullReason() {
+        } else if let full = store.fullReason(now: wallClock()) {
             status.state = "full"
             status.reason = full
         }

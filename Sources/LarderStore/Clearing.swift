@@ -73,6 +73,15 @@ extension StoreCore {
         switch run.phase {
         case .waiting:
             if inFlight != nil || open.isOpen || !staged.blocks.isEmpty { return .commit }
+            if !room.owed.isEmpty {
+                // Before anything else; it goes into a block of its own.
+                do throws(StoreError) { _ = try makeRoom(0, isRun: false, mayUseReserve: true, now: now) } catch {
+                    clear = nil
+                    if case .full(let reason) = error { return .full(reason: reason) }
+                    return .failed(reason: "\(error)")
+                }
+                return .commit
+            }
             // What was staged before is in the index now.
             let kindIndex = run.kindIndex
             let total = run.isOfNoKind ? 0 : kindIndex.map { liveCounts[Int($0)] } ?? liveCounts.reduce(0, +)

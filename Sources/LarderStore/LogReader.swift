@@ -138,7 +138,9 @@ struct LogReader {
         let file = try handle(segment)
         if !follows {
             let count = min(needed > 16 ? needed : Self.spotByteCount, end - offset)
-            if case .bytes(let n) = try files.readQuickly(file.handle, at: offset, into: spot.buffer(count)), n >= needed {
+            if case .bytes(let n) = try files.readQuickly(file.handle, at: offset, into: spot.buffer(count)),
+                n >= needed
+            {
                 return .bytes(UnsafeRawBufferPointer(start: spot.memory, count: n))
             }
             // From the disk a page costs what an entry costs.
@@ -147,7 +149,8 @@ struct LogReader {
         let count = min(max(needed, Self.windowByteCount), end - offset)
         let window = recycled()
         window.segment = 0
-        if case .bytes(let n) = try files.readQuickly(file.handle, at: offset, into: window.buffer(count)), n >= needed {
+        if case .bytes(let n) = try files.readQuickly(file.handle, at: offset, into: window.buffer(count)), n >= needed
+        {
             window.segment = segment.number
             window.offset = offset
             window.count = n

@@ -73,7 +73,7 @@ extension StoreCore {
     }
 
     /// Whether saves are refused for want of room. Looks again if they were.
-    mutating func fullReason() -> String? {
+    mutating func fullReason(now: Int64) -> String? {
         guard room.fullReason != nil, failure == nil, clear == nil else { return room.fullReason }
         if writeHandle == nil { try? openSegment() }
         guard let file = writeHandle else { return room.fullReason }
@@ -83,7 +83,7 @@ extension StoreCore {
         guard let found = try? layOut(file, through: end, laidOut: room.end) else { return room.fullReason }
         room.end = found
         room.fullReason = nil
-        if !room.owed.isEmpty { _ = try? makeRoom(BlockHeader.alignment, isRun: false, now: staged.time) }
+        if !room.owed.isEmpty { _ = try? makeRoom(BlockHeader.alignment, isRun: false, now: now) }
         return nil
     }
 

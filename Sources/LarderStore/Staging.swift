@@ -121,6 +121,11 @@ extension StoreCore {
         let end: Int
         do throws(StoreError) { end = try layOut(next, through: needed, laidOut: 0) } catch {
             files.close(next)
+            // Left empty it would be the log's end at the next opening, away from the reserve.
+            if let last = segments.last, last.number > position.segment {
+                try? files.remove(last.path)
+                segments.removeLast()
+            }
             if case .full = error, room.mayUseReserve { return }
             throw error
         }

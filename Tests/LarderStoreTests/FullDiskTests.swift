@@ -36,7 +36,8 @@ import Testing
         return options
     }
 
-    @Test("saves are refused, deletes are taken, and saving goes on when there is room", arguments: [262_144, 67_108_864])
+    @Test(
+        "saves are refused, deletes are taken, and saving goes on when there is room", arguments: [262_144, 67_108_864])
     func resumes(segment: Int) throws {
         let files = SimulatedFiles(seed: 1)
         files.setRoom(byteCountMax: 3_000_000)
@@ -44,7 +45,7 @@ import Testing
         let count = try Self.fill(driver)
         #expect(count > 40)
         let lastSeq = driver.store.lastSeq
-        #expect(driver.store.fullReason()?.contains("No space left") == true)
+        #expect(driver.store.fullReason(now: 3_000_000)?.contains("No space left") == true)
         #expect(driver.store.failure == nil)
         let isRefused = try Self.isFull { try driver.write((1...9).map { .book($0, Self.large) }) }
         #expect(isRefused && driver.store.stagedByteCount == 0)
@@ -55,7 +56,7 @@ import Testing
         #expect(driver.store.lastSeq == lastSeq + 10)
         try driver.compareVisible()
         files.setRoom(byteCountMax: 6_000_000)
-        #expect(driver.store.fullReason() == nil)
+        #expect(driver.store.fullReason(now: 3_000_000) == nil)
         try driver.write((1...9).map { .book($0, Self.large) })
         try driver.commitAll()
         try driver.compareVisible()
@@ -104,7 +105,7 @@ import Testing
         files.setRoom(byteCountMax: files.usedByteCount + 100_000)
         _ = try Self.fill(driver, from: 10_000)
         #expect(try Self.isFull { try driver.clear(kind: 0) })
-        #expect(driver.store.failure == nil && driver.store.fullReason() != nil)
+        #expect(driver.store.failure == nil && driver.store.fullReason(now: 3_000_000) != nil)
         try driver.compareVisible()
         // The reserve is there again.
         #expect(try driver.write([.deleteBook(1)]).outcomes == [.deleted])
@@ -131,7 +132,7 @@ import Testing
         // The next version has a kind more.
         let again = try StoreDriver(files, options: Self.options(), model: driver.model, now: 2_000_000)
         #expect(try Self.isFull { try again.write([.book(1, Self.large)]) })
-        #expect(again.store.fullReason() != nil && again.store.failure == nil)
+        #expect(again.store.fullReason(now: 3_000_000) != nil && again.store.failure == nil)
         #expect(again.store.kinds.count == TestKinds.all.count)
         #expect(try again.write([.deleteBook(1000)]).outcomes == [.deleted])
         try again.commitAll()
@@ -155,7 +156,7 @@ import Testing
         #expect(try Self.isFull { try again.write([.deleteBook(1)]) })
         try again.compareVisible()
         files.setRoom(byteCountMax: nil)
-        #expect(again.store.fullReason() == nil)
+        #expect(again.store.fullReason(now: 3_000_000) == nil)
         try again.commitAll()
         #expect(again.store.kinds.count == TestKinds.all.count)
         try again.write([.book(2, "two")])
@@ -217,7 +218,9 @@ import Testing
                         case 1: try driver.reopen()
                         case 2..<6: driver.take()
                         case 6..<8: driver.finish()
-                        default: try driver.write((0..<1 + source.below(20)).map { _ in source.op(model: driver.model) })
+                        default:
+                            let count = 1 + source.below(20)
+                            try driver.write((0..<count).map { _ in source.op(model: driver.model) })
                         }
                     } catch let error as StoreError {
                         guard case .full = error else { throw error }
