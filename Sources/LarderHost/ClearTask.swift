@@ -61,6 +61,11 @@ extension Host {
             finishClear(task) { connection in
                 connection.send(Cleared(deleted: deleted, seq: lastSeq), id: task.request.id)
             }
+        case .full(let reason):
+            finishClear(task) { connection in
+                let message = "there is no room on the disk for the deletes: \(reason); nothing was cleared"
+                connection.send(ErrorReply(.storeFull, message: message), id: task.request.id)
+            }
         case .failed(let reason):
             finishClear(task) { [self] connection in connection.send(failedToDelete(reason), id: task.request.id) }
             failWaitingIfStopped()

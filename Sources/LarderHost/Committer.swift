@@ -136,6 +136,10 @@ extension Host {
 
     func writeFailure(_ error: StoreError, isDelete: Bool) -> ErrorReply {
         if case .damaged = error { return ErrorReply(.corrupt, message: "\(error)") }
+        if case .full = error {
+            let advice = isDelete ? "send fewer at a time, or make room" : "deletes are still taken"
+            return ErrorReply(.storeFull, message: "\(error); nothing of the batch was done, \(advice)")
+        }
         let isFull = store.failureCode == ENOSPC || store.failureCode == EDQUOT
         let number: ErrorNumber = isFull ? .storeFull : isDelete ? .failedToDelete : .failedToSave
         return ErrorReply(

@@ -15,6 +15,9 @@ extension Host {
         } else if let failure = store.failure {
             status.state = "read_only"
             status.reason = failure
+        } else if let full = store.fullReason(now: wallClock()) {
+            status.state = "full"
+            status.reason = full
         }
         status.mode = options.isTransient ? .transient : .serve
         status.pid = Int(getpid())

@@ -10,6 +10,8 @@ extension Connection {
         var operations = try OperationReader(body: body)
         let header = operations.header
         if let refusal = refusal(of: header) { return send(refusal, id: id) }
+        // Room may have come back, and with it kinds that opening could not declare.
+        if !hasParsedBatch { _ = host.store.fullReason(now: host.wallClock()) }
         if !hasParsedBatch {
             batch.begin(
                 origin: header.origin, programName: name, batchNumber: header.batch,

@@ -21,6 +21,10 @@ struct ClearRun {
     var done = 0
     var ordinal = 0
     var hasBlocks = false
+    /// Where its first block lies.
+    var start = LogPosition(segment: 1, offset: 0)
+    /// Origins before it.
+    var originCount = 0
     var deletedCount = 0
     var lastSeq: UInt64 = 0
     /// Slots to take out of the index; unused when every kind is cleared.
@@ -45,6 +49,8 @@ public enum ClearStep: Sendable {
     case finished(deleted: Int, lastSeq: UInt64)
     /// A write failed; nothing was cleared.
     case failed(reason: String)
+    /// There was no room for the tombstones; nothing was cleared, and it can be tried again.
+    case full(reason: String)
 }
 
 extension StoreCore {
@@ -67,6 +73,15 @@ extension StoreCore {
         switch run.phase {
         case .waiting:
             if inFlight != nil || open.isOpen || !staged.blocks.isEmpty { return .commit }
+            if !room.owed.isEmpty {
+                // Before anything else; it goes into a block of its own.
+                do throws(StoreError) { _ = try makeRoom(0, isRun: false, mayUseReserve: true, now: now) } catch {
+                    clear = nil
+                    if case .full(let reason) = error { return .full(reason: reason) }
+                    return .failed(reason: "\(error)")
+                }
+                return .commit
+            }
             // What was staged before is in the index now.
             let kindIndex = run.kindIndex
             let total = run.isOfNoKind ? 0 : kindIndex.map { liveCounts[Int($0)] } ?? liveCounts.reduce(0, +)
@@ -77,6 +92,7 @@ extension StoreCore {
         case .writing:
             if inFlight != nil { return .commit }
             do throws(StoreError) { return try writeClear(&run, now: now) } catch {
+                if case .full(let reason) = error, abandonClear(run) { return .full(reason: reason) }
                 // What lies behind a run without an end would be cut with it at the next opening.
                 failWriting(error)
                 return .failed(reason: "\(error)")
@@ -87,7 +103,9 @@ extension StoreCore {
     }
 
     private mutating func writeClear(_ run: inout ClearRun, now: Int64) throws(StoreError) -> ClearStep {
+        room.mayUseReserve = true
         if !open.isOpen {
+            if !run.hasBlocks { (run.start, run.originCount) = (position, origins.origins.count) }
             staged.time = now
             staged.isPartOfClear = true
             try begin(byteCount: 65_536, whole: 65_536, isContinued: run.hasBlocks)

@@ -56,4 +56,6 @@ struct Commit {
     var isPartOfClear = false
     var kinds: [Kind] = []
     var tokens: [(origin: UInt64, batch: UInt64)] = []
+    /// Files that the log has moved on from, and where they end: what is laid out behind that is given back.
+    var sealed: [(file: FileHandle, end: Int)] = []
 }

@@ -21,6 +21,8 @@ public struct CommitJob: @unchecked Sendable {
     /// Directory in which a file was made that must outlive a power cut, or nil.
     let directory: String?
     let skipsSyncs: Bool
+    /// Files that are written no more, and where they end.
+    let sealed: [(file: FileHandle, end: Int)]
 
     /// Writes, then syncs every file that was written. Blocks. A failure is final: nothing is tried again.
     public func run() -> SystemError? {
@@ -31,6 +33,8 @@ public struct CommitJob: @unchecked Sendable {
                 try files.write(write.file, at: write.offset, bytes)
                 if !synced.contains(write.file) { synced.append(write.file) }
             }
+            // What is laid out behind their ends goes back; nothing depends on it.
+            for file in sealed { try? files.truncate(file.file, to: file.end) }
             if !skipsSyncs {
                 for file in synced { try files.sync(file) }
                 if let directory { try files.syncDirectory(directory) }
@@ -68,7 +72,8 @@ extension StoreCore {
         }
         let job = CommitJob(
             number: staged.number, byteCount: writes.reduce(0) { $0 + $1.byteCount }, files: files, writes: writes,
-            directory: hasNewFile ? logPath : nil, skipsSyncs: options.skipsSyncs)
+            directory: hasNewFile ? logPath : nil, skipsSyncs: options.skipsSyncs,
+            sealed: staged.sealed)
         hasNewFile = false
         inFlight = staged
         swap(&inFlightOps, &stagedOps)
@@ -101,7 +106,7 @@ extension StoreCore {
                 segment: last.segment, offset: UInt32(last.slab.fileOffset + last.slabOffset + last.byteCount))
         }
         // What is staged already may go into files that the log has moved on from.
-        let stillWritten = staged.blocks.map(\.file)
+        let stillWritten = staged.blocks.map(\.file) + staged.sealed.map(\.file)
         for handle in retiredHandles where !stillWritten.contains(handle) { files.close(handle) }
         retiredHandles.removeAll { !stillWritten.contains($0) }
         if commit.isPartOfClear {

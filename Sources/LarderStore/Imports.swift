@@ -35,9 +35,8 @@ extension StoreCore {
         writer.varint(origin)
         writer.u8(outcome)
         for count in counts { writer.varint(count) }
-        guard case .ready = try makeRoom(writer.count + EntryWriter.headByteCountMax, isRun: false, now: now) else {
-            return nil
-        }
+        let room = writer.count + EntryWriter.headByteCountMax
+        guard case .ready = try makeRoom(room, isRun: false, mayUseReserve: true, now: now) else { return nil }
         try stageOther(EntryType.importEnded, writer.bytes)
         origins.openImports.remove(origin)
         return nextSeq - 1

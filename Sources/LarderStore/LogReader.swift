@@ -7,7 +7,7 @@ import LarderFormat
 /// A read that has to wait for the disk. Run it on any thread, then give the result to `Store.supply`.
 public struct ColdRead: Sendable {
     let files: any StoreFiles
-    let file: FileHandle
+    let file: ReadFile
     let path: String
     let segment: UInt32
     let offset: Int
@@ -19,7 +19,7 @@ public struct ColdRead: Sendable {
         window.segment = segment
         window.offset = offset
         do throws(SystemError) {
-            window.count = try files.read(file, at: offset, into: window.buffer(count))
+            window.count = try files.read(file.handle, at: offset, into: window.buffer(count))
             let isShort = window.count < count
             return ColdResult(
                 window: window, failure: nil, shortfall: isShort ? SystemError("pread", path, code: EIO) : nil)
@@ -27,6 +27,19 @@ public struct ColdRead: Sendable {
             return ColdResult(window: window, failure: SystemError(error.call, path, code: error.code))
         }
     }
+}
+
+/// A file of the log that is open for reading. Closed with its last reference: a read on another thread keeps it open.
+final class ReadFile: Sendable {
+    let files: any StoreFiles
+    let handle: FileHandle
+
+    init(_ files: any StoreFiles, _ path: String) throws(SystemError) {
+        self.files = files
+        handle = try files.openForReading(path)
+    }
+
+    deinit { files.close(handle) }
 }
 
 /// What a cold read brought.
@@ -93,6 +106,9 @@ struct LogReader {
     private var windows: [Window] = []
     private let spot = Window(capacity: 16_384)
     private var clock = 0
+    /// Those with an open file, a ring once it is full.
+    private var openSegments: [Segment] = []
+    private var nextToClose = 0
     /// The last spot read, and how many came close behind one another.
     private var lastSpot = LogPosition(segment: 0, offset: 0)
     private var spotsInOrder = 0
@@ -133,7 +149,9 @@ struct LogReader {
         let file = try handle(segment)
         if !follows {
             let count = min(needed > 16 ? needed : Self.spotByteCount, end - offset)
-            if case .bytes(let n) = try files.readQuickly(file, at: offset, into: spot.buffer(count)), n >= needed {
+            if case .bytes(let n) = try files.readQuickly(file.handle, at: offset, into: spot.buffer(count)),
+                n >= needed
+            {
                 return .bytes(UnsafeRawBufferPointer(start: spot.memory, count: n))
             }
             // From the disk a page costs what an entry costs.
@@ -142,14 +160,15 @@ struct LogReader {
         let count = min(max(needed, Self.windowByteCount), end - offset)
         let window = recycled()
         window.segment = 0
-        if case .bytes(let n) = try files.readQuickly(file, at: offset, into: window.buffer(count)), n >= needed {
+        if case .bytes(let n) = try files.readQuickly(file.handle, at: offset, into: window.buffer(count)), n >= needed
+        {
             window.segment = segment.number
             window.offset = offset
             window.count = n
             window.lastUse = clock
             return .bytes(UnsafeRawBufferPointer(start: window.memory, count: n))
         }
-        files.willRead(file, at: offset, count: min(count * 8, segment.byteCount - offset))
+        files.willRead(file.handle, at: offset, count: min(count * 8, segment.byteCount - offset))
         return .cold(cold(segment, file, offset, count))
     }
 
@@ -179,15 +198,37 @@ struct LogReader {
         for window in windows where window.segment == segment { window.segment = 0 }
     }
 
-    private func cold(_ segment: Segment, _ file: FileHandle, _ offset: Int, _ count: Int) -> ColdRead {
+    private func cold(_ segment: Segment, _ file: ReadFile, _ offset: Int, _ count: Int) -> ColdRead {
         ColdRead(files: files, file: file, path: segment.path, segment: segment.number, offset: offset, count: count)
     }
 
-    private func handle(_ segment: Segment) throws(SystemError) -> FileHandle {
-        if let handle = segment.readHandle { return handle }
-        let handle = try files.openForReading(segment.path)
-        segment.readHandle = handle
-        return handle
+    /// Segments that are open for reading at a time; a library can have more than a process may have files.
+    static let openFileCountMax = 128
+
+    @inline(__always)
+    private mutating func handle(_ segment: Segment) throws(SystemError) -> ReadFile {
+        if let file = segment.readFile { return file }
+        return try open(segment)
+    }
+
+    private mutating func open(_ segment: Segment) throws(SystemError) -> ReadFile {
+        let file = try ReadFile(files, segment.path)
+        // In the order of opening: a segment that is still wanted is opened again, which costs microseconds.
+        if openSegments.count < Self.openFileCountMax {
+            openSegments.append(segment)
+        } else {
+            openSegments[nextToClose].readFile = nil
+            openSegments[nextToClose] = segment
+            nextToClose = (nextToClose + 1) % Self.openFileCountMax
+        }
+        segment.readFile = file
+        return file
+    }
+
+    mutating func closeFiles() {
+        for segment in openSegments { segment.readFile = nil }
+        openSegments = []
+        nextToClose = 0
     }
 
     /// The window used longest ago, moved to the end of the list.

@@ -14,6 +14,8 @@ struct StagingMark {
     var retiredCount: Int
     var originCount: Int
     var tokenCount: Int
+    var roomEnd: Int
+    var sealedCount: Int
 }
 
 extension StoreCore {
@@ -21,7 +23,8 @@ extension StoreCore {
         StagingMark(
             open: open, slabUsed: open.slab?.used ?? 0, blockCount: staged.blocks.count,
             operationCount: stagedOps.count, nextSeq: nextSeq, position: position, writeHandle: writeHandle,
-            retiredCount: retiredHandles.count, originCount: origins.origins.count, tokenCount: staged.tokens.count)
+            retiredCount: retiredHandles.count, originCount: origins.origins.count, tokenCount: staged.tokens.count,
+            roomEnd: room.end, sealedCount: staged.sealed.count)
     }
 
     /// Undoes everything that was staged since the mark. Nothing of it was handed out, since a commit is only taken
@@ -45,6 +48,8 @@ extension StoreCore {
             for handle in retiredHandles[mark.retiredCount...] where handle != mark.writeHandle { files.close(handle) }
             retiredHandles.removeLast(retiredHandles.count - mark.retiredCount)
             writeHandle = mark.writeHandle
+            room.end = mark.roomEnd
+            staged.sealed.removeLast(staged.sealed.count - mark.sealedCount)
         }
     }
 }

@@ -107,9 +107,8 @@ extension StoreCore {
         defer { scanner.close() }
         report.cutByteCount = scanner.size - offset
         guard !options.isReadOnly else { return }
+        guard try putAside(scanner, offset) else { return }
         do throws(SystemError) {
-            try files.makeDirectory(path + "/aside")
-            try copyAside(scanner, offset, report.asidePath)
             // Last first: a crash in between leaves a log that is cut further back, never one with a hole.
             for later in numbers[(at + 1)...].reversed() {
                 try files.rename(logPath + "/" + Segment.name(later), to: path + "/aside/" + Segment.name(later))
@@ -142,6 +141,31 @@ extension StoreCore {
                             ? "segment \(place.position.segment), offset \(place.position.offset)" : "another history"))
             }
         }
+    }
+
+    /// Copies what will be cut. False when the disk has no room for the copy: then nothing is cut, and nothing written.
+    private mutating func putAside(_ scanner: SegmentScanner, _ offset: Int) throws(StoreError) -> Bool {
+        // The second time without the reserve, which is laid out behind the file's end.
+        for isSecond in [false, true] {
+            do throws(SystemError) {
+                if isSecond {
+                    let file = try files.openForWriting(scanner.path)
+                    defer { files.close(file) }
+                    try files.truncate(file, to: scanner.size)
+                }
+                try files.makeDirectory(path + "/aside")
+                try copyAside(scanner, offset, report.asidePath)
+                return true
+            } catch {
+                guard error.isFull else { throw .system(error) }
+                try? files.remove(report.asidePath)
+                if isSecond {
+                    failure = "the log's torn end could not be put aside: \(error); make room and start again"
+                    failureCode = error.code
+                }
+            }
+        }
+        return false
     }
 
     private func copyAside(_ scanner: SegmentScanner, _ start: Int, _ target: String) throws(SystemError) {

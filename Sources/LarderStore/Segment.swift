@@ -30,7 +30,8 @@ final class Segment {
     /// Saves in it, and how many of them are still current.
     var saveCount = 0
     var liveCount = 0
-    var readHandle: FileHandle?
+    /// Open while it is read; the reader closes those that were used longest ago.
+    var readFile: ReadFile?
 
     init(number: UInt32, path: String) {
         self.number = number

@@ -25,6 +25,8 @@ final class SimulatedNode {
     var entries: [String: SimulatedNode] = [:]
     var durableEntries: [String: SimulatedNode] = [:]
     var nameChanges: [PendingName] = []
+    /// Room laid out for it, from its beginning, in bytes; a power cut takes what lies behind its end.
+    var laidOut = 0
     /// The handle that locks it, or nil.
     var lockedBy: Int32?
 
@@ -38,7 +40,14 @@ final class SimulatedNode {
 
     func truncate(to size: Int) {
         SimulatedNode.apply(.truncate(size: size), to: &content)
+        laidOut = min(laidOut, size)
         changes.append(.truncate(size: size))
+    }
+
+    /// Bytes that it takes on the disk, in pages; of a directory with what is in it.
+    var usedByteCount: Int {
+        if isDirectory { return entries.values.reduce(0) { $0 + $1.usedByteCount } }
+        return (max(content.count, laidOut) + 4095) & ~4095
     }
 
     func sync() {

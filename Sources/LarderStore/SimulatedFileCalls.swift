@@ -66,6 +66,7 @@ extension SimulatedFiles {
             guard offset % 4096 == 0, bytes.count % 4096 == 0, address % 4096 == 0 else {
                 throw SystemError("pwrite", open.path, code: EINVAL)
             }
+            try checkRoom("pwrite", open.node, open.path, byteCount: offset + bytes.count)
             try mutate("pwrite", open.path) { isFault in
                 let count = isFault ? bytes.count / 2 : bytes.count
                 open.node.write(UnsafeRawBufferPointer(rebasing: bytes[..<count]), at: offset)
@@ -87,6 +88,15 @@ extension SimulatedFiles {
             let open = try opened("ftruncate", file, writes: true)
             try mutate("ftruncate", open.path) { isFault in if !isFault { open.node.truncate(to: size) } }
             open.node.truncate(to: size)
+        }
+    }
+
+    public func layOut(_ file: FileHandle, from start: Int, to end: Int) throws(SystemError) {
+        try locked { () throws(SystemError) in
+            let open = try opened("fallocate", file, writes: true)
+            try mutate("fallocate", open.path)
+            try checkRoom("fallocate", open.node, open.path, byteCount: end)
+            open.node.laidOut = max(open.node.laidOut, end)
         }
     }
 
@@ -200,6 +210,7 @@ extension SimulatedFiles {
                 try mutate("open", temporary)
                 node.truncate(to: 0)
             }
+            try checkRoom("pwrite", node, temporary, byteCount: bytes.count)
             try mutate("pwrite", temporary) { _ in bytes.withUnsafeBytes { node.write($0, at: 0) } }
             bytes.withUnsafeBytes { node.write($0, at: 0) }
             try mutate("fdatasync", temporary)

@@ -25,6 +25,7 @@ public final class SimulatedFiles: StoreFiles, @unchecked Sendable {
     var mutationsUntilCut: Int?
     var isPowerless = false
     var blockingPercent = 0
+    var byteCountMax: Int?
 
     /// What `lock` writes into the lock file.
     public let processIdentifier: Int
@@ -64,6 +65,10 @@ extension SimulatedFiles {
     public func inject(_ fault: SimulatedFault) { locked { faults.append(fault) } }
     public func clearFaults() { locked { faults = [] } }
 
+    /// Bytes that the disk can hold; nil: any number.
+    public func setRoom(byteCountMax: Int?) { locked { self.byteCountMax = byteCountMax } }
+    public var usedByteCount: Int { locked { root.usedByteCount } }
+
     /// Percent of the quick reads that answer `wouldBlock`.
     public func setBlockingReads(percent: Int) { locked { blockingPercent = percent } }
 
@@ -78,6 +83,7 @@ extension SimulatedFiles {
             let survivor = cut.survivor(of: root, using: &random)
             let found = SimulatedFiles(root: survivor, seed: random.next(), processIdentifier: processIdentifier)
             found.blockingPercent = blockingPercent
+            found.byteCountMax = byteCountMax
             return found
         }
     }
@@ -90,6 +96,8 @@ extension SimulatedFiles {
     public func openForWriting(suffix: String) -> Int {
         locked { openFiles.values.count { $0.isWritable && $0.path.hasSuffix(suffix) } }
     }
+
+    public var openFileCount: Int { locked { openFiles.count } }
 
     /// The content of a file; nil when there is none.
     public func content(_ path: String) -> [UInt8]? {
@@ -174,6 +182,13 @@ extension SimulatedFiles {
             if fault.isShort { partial(true) }
             throw SystemError(call, path, code: fault.code)
         }
+    }
+
+    /// Whether a file may come to take so many bytes.
+    func checkRoom(_ call: String, _ node: SimulatedNode, _ path: String, byteCount: Int) throws(SystemError) {
+        guard let byteCountMax else { return }
+        let more = ((byteCount + 4095) & ~4095) - node.usedByteCount
+        if more > 0 && root.usedByteCount + more > byteCountMax { throw SystemError(call, path, code: ENOSPC) }
     }
 
     func handle(_ node: SimulatedNode, _ path: String, isWritable: Bool) -> FileHandle {

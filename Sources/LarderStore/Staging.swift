@@ -12,16 +12,27 @@ extension StoreCore {
 
     /// Makes room in one open block for entries of at most `byteCount` bytes.
     ///
-    /// - Parameter isRun: they may go on in further blocks, as a run; the commit then holds nothing else.
-    mutating func makeRoom(_ byteCount: Int, isRun: Bool, now: Int64) throws(StoreError) -> Room {
+    /// - Parameters:
+    ///   - isRun: they may go on in further blocks, as a run; the commit then holds nothing else.
+    ///   - mayUseReserve: they give room back, or end what was begun.
+    /// - Throws: `full`, when the disk has no room; `system`. Nothing is staged then.
+    mutating func makeRoom(
+        _ byteCount: Int, isRun: Bool, mayUseReserve: Bool = false, now: Int64
+    ) throws(StoreError) -> Room {
+        room.mayUseReserve = mayUseReserve
         // One that nothing came into is in nobody's way.
         if open.entryCount == 0 { open = .none }
         if open.isOpen {
-            return !isRun && open.room >= byteCount && open.byteCount < options.commitByteCountTarget ? .ready : .full
+            let fits = !isRun && open.room >= byteCount && open.byteCount < options.commitByteCountTarget
+            // Only a new block lays out more.
+            let end = Int(position.offset) + aligned(open.byteCount + byteCount)
+            return fits && hasRoom(through: end) ? .ready : .full
         }
         if !staged.blocks.isEmpty { return .full }
         staged.time = now
-        try begin(byteCount: min(byteCount, Self.payloadByteCountMax), whole: byteCount, isContinued: false)
+        let whole = byteCount + owedByteCount
+        try begin(byteCount: min(whole, Self.payloadByteCountMax), whole: whole, isContinued: false)
+        if !room.owed.isEmpty { try stageOwed() }
         return .ready
     }
 
@@ -37,12 +48,15 @@ extension StoreCore {
         let head = BlockHeader.byteCount(commitCount: 1)
         let needed = aligned(byteCount + head)
         if position.offset > 0, Int(position.offset) + aligned(whole + head) > options.segmentByteCountMax {
-            position = LogPosition(segment: position.segment + 1, offset: 0)
-            if let handle = writeHandle { retiredHandles.append(handle) }
-            writeHandle = nil
+            try moveOn(needed: max(needed, min(aligned(whole + head), options.segmentByteCountMax)))
         }
         if writeHandle == nil { try openSegment() }
         let at = Int(position.offset)
+        if let file = writeHandle {
+            // Of a run as much as this segment takes of it: it is refused early where it can be, not in its midst.
+            let end = at + max(needed, min(aligned(whole + head), options.segmentByteCountMax - at))
+            room.end = try layOut(file, through: end, laidOut: room.end)
+        }
         var slab = slabs.current
         if let current = slab,
             current.segment != position.segment || current.fileOffset + current.used != at
@@ -59,6 +73,8 @@ extension StoreCore {
         guard let slab else { throw .system(SystemError("mmap", "a slab", code: 12)) }
         var limit = Slab.byteCount
         if at > 0 { limit = min(limit, slab.used + max(needed, options.segmentByteCountMax - at)) }
+        let roomEnd = room.end - (room.mayUseReserve ? 0 : options.reserveByteCount)
+        limit = min(limit, slab.used + max(needed, (roomEnd - at) & ~(BlockHeader.alignment - 1)))
         open = OpenBlock(slab: slab, at: slab.base + slab.used, room: limit - slab.used)
         open.cursor += head
         open.firstSeq = nextSeq
@@ -72,11 +88,54 @@ extension StoreCore {
         return busy
     }
 
-    private mutating func openSegment() throws(StoreError) {
-        let segmentPath = logPath + "/" + Segment.name(position.segment)
-        do throws(SystemError) { writeHandle = try files.openForWriting(segmentPath) } catch { throw .system(error) }
+    /// Opens the file of the segment at the log's end.
+    mutating func openSegment() throws(StoreError) {
+        writeHandle = try openSegment(position.segment)
+        room.end = Int(position.offset)
+    }
+
+    private mutating func openSegment(_ number: UInt32) throws(StoreError) -> FileHandle {
+        let segmentPath = logPath + "/" + Segment.name(number)
+        let file: FileHandle
+        do throws(SystemError) { file = try files.openForWriting(segmentPath) } catch {
+            if error.isFull {
+                room.fullReason = "\(error)"
+                throw .full(reason: "\(error)")
+            }
+            throw .system(error)
+        }
         hasNewFile = true
-        if segment(position.segment) == nil { segments.append(Segment(number: position.segment, path: segmentPath)) }
+        if segment(number) == nil { segments.append(Segment(number: number, path: segmentPath)) }
+        return file
+    }
+
+    /// Goes on in the next segment. The room of the one before is kept until there is room in the next; where there is
+    /// none, what may use the reserve goes on in the one before, past its limit.
+    private mutating func moveOn(needed: Int) throws(StoreError) {
+        if writeHandle == nil { try openSegment() }
+        let next: FileHandle
+        do throws(StoreError) { next = try openSegment(position.segment + 1) } catch {
+            if case .full = error, room.mayUseReserve { return }
+            throw error
+        }
+        let end: Int
+        do throws(StoreError) { end = try layOut(next, through: needed, laidOut: 0) } catch {
+            files.close(next)
+            // Left empty it would be the log's end at the next opening, away from the reserve.
+            if let last = segments.last, last.number > position.segment {
+                try? files.remove(last.path)
+                segments.removeLast()
+            }
+            if case .full = error, room.mayUseReserve { return }
+            throw error
+        }
+        if let handle = writeHandle {
+            retiredHandles.append(handle)
+            if room.end != LaidOutRoom.unknown { staged.sealed.append((handle, Int(position.offset))) }
+        }
+        writeHandle = next
+        room.end = end
+        position = LogPosition(segment: position.segment + 1, offset: 0)
     }
 
     /// Makes sure that the next entry fits, going on in a further block of the same run if it does not.

@@ -112,6 +112,8 @@ extension Store {
     public var report: RecoveryReport { core.report }
     /// Why nothing can be written any more, or nil.
     public var failure: String? { core.failure }
+    /// Why saves are refused for want of room, or nil. Looks again whether there is room, and stages what opening owes.
+    public func fullReason(now: Int64) -> String? { core.fullReason(now: now) }
     /// errno of the failed call, or 0.
     public var failureCode: Int32 { core.failureCode }
     public var kinds: [Kind] { core.kinds.schemas.map(\.kind) }

@@ -12,6 +12,8 @@ public struct StoreOptions: Sendable {
     public var segmentByteCountMax = 67_108_864
     /// A commit is closed at this many staged bytes.
     public var commitByteCountTarget = 2_097_152
+    /// Room kept behind the log's end, in bytes, for deletes on a full disk.
+    public var reserveByteCount = 1_048_576
     /// Kinds that a new library is given, and that an older one learns.
     public var kinds: [Kind] = []
     /// The canary: commit jobs do not sync. For the test that must notice.
@@ -52,6 +54,7 @@ struct StoreCore: ~Copyable {
     var firstUnsyncedSegment: UInt32 = 0
     var writeHandle: FileHandle?
     var retiredHandles: [FileHandle] = []
+    var room = LaidOutRoom()
     var hasNewFile = false
     var open = OpenBlock.none
     var staged: Commit
@@ -112,7 +115,10 @@ struct StoreCore: ~Copyable {
     /// Writes what a library must have before it is served: the kinds that it lacks, and what recovery has to say.
     mutating func begin(now: Int64) throws(StoreError) {
         try system { () throws(SystemError) in try syncSurvivors() }
-        var entries: [(UInt8, [UInt8])] = []
+        // Not even what was torn could be put aside: nothing is written before it was.
+        if failure != nil { return }
+        try layOutReserve()
+        var entries: [(type: UInt8, body: [UInt8])] = []
         if report.gapThrough > 0 {
             var writer = ByteWriter()
             writer.varint(report.gapFrom)
@@ -123,14 +129,15 @@ struct StoreCore: ~Copyable {
         let lacking = options.kinds.compactMap { additions($0) }
         for kind in lacking { entries.append((EntryType.kind, kind.encoded)) }
         guard !entries.isEmpty else { return }
-        let byteCount = entries.reduce(0) { $0 + $1.1.count + EntryWriter.headByteCountMax }
-        _ = try makeRoom(byteCount, isRun: false, now: now)
-        for (type, body) in entries { try stageOther(type, body) }
+        (room.owed, room.owedKinds) = (entries, lacking)
+        do throws(StoreError) { _ = try makeRoom(0, isRun: false, mayUseReserve: true, now: now) } catch {
+            guard case .full = error else { throw error }
+            return
+        }
         guard let job = takeCommit() else { return }
         let failure = job.run()
         finish(failure)
         if let failure { throw .system(failure) }
-        for kind in lacking { declare(kind) }
     }
 
     /// The declaration that the library lacks of a kind that comes with Larder: all of it, or what a later version adds
@@ -146,7 +153,10 @@ struct StoreCore: ~Copyable {
         for segment in segments where segment.number >= firstUnsyncedSegment {
             let file = try files.openForWriting(segment.path)
             defer { files.close(file) }
-            if segment === segments.last { try files.truncate(file, to: segment.byteCount) }
+            // What is laid out behind the end stays: on a full disk it would be lost.
+            if segment === segments.last, failure == nil, try files.size(file) != segment.byteCount {
+                try files.truncate(file, to: segment.byteCount)
+            }
             try files.sync(file)
         }
         try files.syncDirectory(logPath)
@@ -154,12 +164,10 @@ struct StoreCore: ~Copyable {
     }
 
     mutating func closeFiles() {
+        giveBackRoom()
         if let writeHandle { files.close(writeHandle) }
         for handle in retiredHandles { files.close(handle) }
-        for segment in segments {
-            if let handle = segment.readHandle { files.close(handle) }
-            segment.readHandle = nil
-        }
+        reader.closeFiles()
         writeHandle = nil
         retiredHandles = []
     }

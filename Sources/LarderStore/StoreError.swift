@@ -40,6 +40,8 @@ public enum StoreError: Error, Equatable, Sendable {
     case newerFormat(path: String, found: Int, supported: Int)
     /// Bytes on disk that are not what they must be.
     case damaged(path: String, offset: Int, fault: FormatError)
+    /// There is no room on the disk for what was to be written. Nothing of it was; it can be tried again.
+    case full(reason: String)
     /// A write or sync failed earlier; the store only reads until it is opened again.
     case readOnly(reason: String)
 }
@@ -61,6 +63,7 @@ extension StoreError: CustomStringConvertible {
         case .newerFormat(let path, let found, let supported):
             "the library \(path) has format \(found); this program reads up to \(supported)"
         case .damaged(let path, let offset, let fault): "\(path) is damaged at \(offset): \(fault)"
+        case .full(let reason): "there is no room on the disk: \(reason)"
         case .readOnly(let reason): "the store only reads: \(reason)"
         }
     }

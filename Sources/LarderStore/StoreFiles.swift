@@ -37,6 +37,11 @@ public protocol StoreFiles: AnyObject, Sendable {
     func sync(_ file: FileHandle) throws(SystemError)
     func truncate(_ file: FileHandle, to size: Int) throws(SystemError)
     func size(_ file: FileHandle) throws(SystemError) -> Int
+    /// Sees to it that writes to a range cannot fail for want of room. The file's size and content stay; what is laid
+    /// out behind its end goes with a truncation, also one to the size that it has. After a failure part of the room may
+    /// be there.
+    /// - Throws: ENOSPC, EDQUOT; EOPNOTSUPP where the file system cannot.
+    func layOut(_ file: FileHandle, from start: Int, to end: Int) throws(SystemError)
 
     /// Makes creations, renames and removals in a directory durable.
     func syncDirectory(_ path: String) throws(SystemError)

@@ -87,14 +87,22 @@ public final class SystemFiles: StoreFiles {
     }
 
     public func sync(_ file: FileHandle) throws(SystemError) {
-        // Never retried, whatever the code: after a failed sync the kernel may have dropped the pages.
+        // Never retried, whatever the code, EINTR too: after a failed sync the kernel may have dropped the pages, and a
+        // second one that succeeds says nothing about them.
         if fdatasync(file.raw) != 0 { throw SystemError("fdatasync", "descriptor \(file.raw)", code: errno) }
     }
 
     public func truncate(_ file: FileHandle, to size: Int) throws(SystemError) {
-        if ftruncate(file.raw, off_t(size)) != 0 {
-            throw SystemError("ftruncate", "descriptor \(file.raw)", code: errno)
+        while ftruncate(file.raw, off_t(size)) != 0 {
+            let code = errno
+            if code != EINTR { throw SystemError("ftruncate", "descriptor \(file.raw)", code: code) }
         }
+    }
+
+    public func layOut(_ file: FileHandle, from start: Int, to end: Int) throws(SystemError) {
+        guard end > start else { return }
+        let code = larder_fallocate_keep(file.raw, Int64(start), Int64(end - start))
+        if code < 0 { throw SystemError("fallocate", "descriptor \(file.raw)", code: -code) }
     }
 
     public func size(_ file: FileHandle) throws(SystemError) -> Int {
@@ -210,8 +218,8 @@ public final class SystemFiles: StoreFiles {
         let code = larder_lock_exclusive(file.raw)
         if code == 0 {
             let text = Array("\(getpid())\n".utf8)
-            _ = ftruncate(file.raw, 0)
-            _ = pwrite(file.raw, text, text.count, 0)
+            // In this order: a full disk would not give back the block that a cut gave away.
+            if pwrite(file.raw, text, text.count, 0) == text.count { _ = ftruncate(file.raw, off_t(text.count)) }
             return file
         }
         close(file)

@@ -43,7 +43,8 @@ extension StoreCore {
         let byteCountMax = stagedByteCountMax(batch)
         guard byteCountMax <= batchResultByteCountMax else { return .tooLarge }
         let isRun = byteCountMax > Self.payloadByteCountMax
-        guard case .ready = try makeRoom(byteCountMax, isRun: isRun, now: now) else { return .full }
+        guard case .ready = try makeRoom(byteCountMax, isRun: isRun, mayUseReserve: batch.isOnlyDeletes, now: now)
+        else { return .full }
         let mark = mark()
         do throws(StoreError) {
             let decided = try decide(batch, isRun: isRun, firstSeq: mark.nextSeq)

@@ -91,6 +91,10 @@ final class MemoryLogFiles: StoreFiles, @unchecked Sendable {
         if let index = index(file) { sizes[index] = size } else { try files.truncate(file, to: size) }
     }
 
+    func layOut(_ file: FileHandle, from start: Int, to end: Int) throws(SystemError) {
+        if index(file) == nil { try files.layOut(file, from: start, to: end) }
+    }
+
     func size(_ file: FileHandle) throws(SystemError) -> Int {
         if let index = index(file) { return sizes[index] }
         return try files.size(file)
@@ -111,5 +115,10 @@ final class MemoryLogFiles: StoreFiles, @unchecked Sendable {
     func replaceWhole(_ path: String, with bytes: [UInt8]) throws(SystemError) {
         try files.replaceWhole(path, with: bytes)
     }
+    func link(_ path: String, to newPath: String) throws(SystemError) { try files.link(path, to: newPath) }
+    func isSameFile(_ path: String, _ other: String) throws(SystemError) -> Bool {
+        try files.isSameFile(path, other)
+    }
     func lock(_ path: String) throws(SystemError) -> FileHandle? { try files.lock(path) }
+    func isLocked(_ path: String) throws(SystemError) -> Bool { try files.isLocked(path) }
 }

@@ -131,6 +131,12 @@ struct HostEntry {
         switch error {
         case .store(.locked): "stop that process first, or use the host that it is"
         case .store(.newerFormat): "use a newer larder"
+        case .store(.system(let error)) where error.code == EROFS:
+            "a host writes; copy the library to where that is possible, and name the copy with --library"
+        case .store(.system(let error)) where error.code == EACCES || error.code == EPERM:
+            "a library belongs to one user: run as its owner, or give it to yourself with chown -R"
+        case .store(.system(let error)) where error.code == ENOSPC || error.code == EDQUOT:
+            "make room on that disk"
         case .store(.notALibrary): "name another directory with --library"
         case .badSocket, .socketInUse: "name another path with --socket"
         case .store, .loop: ""

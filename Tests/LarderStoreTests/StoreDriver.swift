@@ -100,6 +100,7 @@ final class StoreDriver {
             case .progress: continue
             case .finished(let deleted, let lastSeq):
                 return try concludeClear(kind, program, deleted, lastSeq)
+            case .full(let reason): throw StoreError.full(reason: reason)
             case .failed: throw StoreError.readOnly(reason: store.failure ?? "")
             }
         }

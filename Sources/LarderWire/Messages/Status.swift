@@ -60,7 +60,7 @@ public struct StatusIs: WireMessage {
         }
     }
 
-    /// `serving`, `read_only`, `recovering` or `stopping`.
+    /// `serving`, `full`, `read_only`, `recovering` or `stopping`.
     public var state = "serving"
     public var reason = ""
     public var mode = Mode.serve

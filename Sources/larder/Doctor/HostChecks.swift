@@ -92,6 +92,11 @@ struct HostChecks {
         var findings: [Finding] = []
         if status.state == "serving" {
             findings.append(Finding("host", .ok, "serving since \(Formats.localTime(milliseconds: status.started))"))
+        } else if status.state == "full" {
+            findings.append(
+                Finding(
+                    "host", .bad, "nothing can be saved: \(status.reason)",
+                    fix: "make room on the library's disk; saving goes on by itself"))
         } else {
             findings.append(
                 Finding(
