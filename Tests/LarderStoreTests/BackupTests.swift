@@ -12,7 +12,7 @@ import Testing
     private func library(_ files: SimulatedFiles = SimulatedFiles(seed: 3)) throws -> StoreDriver {
         let driver = try StoreDriver(files, options: StoreDriver.options(segment: 16_384))
         for n in 0..<8 {
-            try driver.write(books(n * 5, 5) + [.deleteBook(n * 5)])
+            try driver.write(books(n * 5 + 1, 5) + [.deleteBook(n * 5 + 1)])
             try driver.commitAll()
         }
         return driver
