@@ -1,5 +1,6 @@
 // Backup and restore: a durable prefix, each file whole or absent, and the same library back under a new epoch.
 
+import Glibc
 import LarderFormat
 import Testing
 
@@ -117,6 +118,46 @@ import Testing
             // Nothing is left that the manifest does not name.
             #expect(try files.list(target + "/log")?.count == third.manifest.segments.count)
         }
+    }
+
+    @Test("on a real file system sealed segments are links, the last one is a copy, and all comes back")
+    func realFiles() throws {
+        let directory = try #require(mkdtemp(strdup("/tmp/larder-backup-XXXXXX")).map { String(cString: $0) })
+        defer { _ = Self.removeAll(directory) }
+        let files = SystemFiles()
+        let driver = try StoreDriver(
+            files, path: directory + "/library", options: StoreDriver.options(segment: 16_384))
+        for n in 0..<12 {
+            try driver.write(books(n * 5 + 1, 5))
+            try driver.commitAll()
+        }
+        #expect(try files.isLocked(directory + "/library/lock"))
+        var options = BackupOptions()
+        options.durableSeq = driver.store.lastSeq
+        let source = try LogSource(library: directory + "/library", files: files)
+        let report = try source.backup(to: directory + "/backup", options: options, now: 5)
+        #expect(report.copiedCount == 1 && report.linkedCount == report.manifest.segments.count - 1)
+        #expect(report.linkedCount > 1)
+        for segment in report.manifest.segments {
+            let isLink = try files.isSameFile(
+                directory + "/library/log/" + Segment.name(segment.number),
+                directory + "/backup/log/" + segment.fileName)
+            #expect(isLink == (segment.number != report.manifest.segments.last?.number))
+        }
+        #expect(try source.backup(to: directory + "/backup", options: options, now: 6).keptCount == 4)
+        let verified = try LogSource.restore(
+            backup: directory + "/backup", to: directory + "/restored", files: files)
+        #expect(verified.recordCount == 60 && verified.lastSeq == driver.store.lastSeq)
+        let restored = try StoreDriver(
+            files, path: directory + "/restored", options: driver.options, model: driver.model, now: 9_000_000)
+        try restored.compareAll([])
+        restored.store.close()
+        driver.store.close()
+        #expect(try !files.isLocked(directory + "/library/lock"))
+    }
+
+    private static func removeAll(_ directory: String) -> Int32 {
+        nftw(directory, { path, _, _, _ in path.map { remove($0) } ?? 0 }, 8, FTW_DEPTH | FTW_PHYS)
     }
 
     @Test("where there are no links, copies are made")
