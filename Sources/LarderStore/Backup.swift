@@ -94,8 +94,9 @@ extension LogSource {
             report.leftOutByteCount += file.byteCount - byteCount
             guard byteCount > 0 else { continue }
             // A segment that a host may still write to must not have two names.
-            let isSealed =
-                file.number < walk.map.synced.segment && byteCount == file.byteCount && file.number < end.segment
+            let isVouchedFor =
+                LogPosition(segment: file.number, offset: UInt32(clamping: byteCount - 1)) < walk.map.synced
+            let isSealed = isVouchedFor && byteCount == file.byteCount && file.number < end.segment
             try place.take(file, byteCount, mayLink: isSealed && !options.copiesAll, into: &report)
         }
         try place.complete(report.manifest)

@@ -122,8 +122,8 @@ import Testing
 
     @Test("on a real file system sealed segments are links, the last one is a copy, and all comes back")
     func realFiles() throws {
-        let directory = try #require(mkdtemp(strdup("/tmp/larder-backup-XXXXXX")).map { String(cString: $0) })
-        defer { _ = Self.removeAll(directory) }
+        let directory = try temporaryDirectory()
+        defer { Self.removeAll(directory) }
         let files = SystemFiles()
         let driver = try StoreDriver(
             files, path: directory + "/library", options: StoreDriver.options(segment: 16_384))
@@ -144,7 +144,9 @@ import Testing
                 directory + "/backup/log/" + segment.fileName)
             #expect(isLink == (segment.number != report.manifest.segments.last?.number))
         }
-        #expect(try source.backup(to: directory + "/backup", options: options, now: 6).keptCount == 4)
+        #expect(
+            try source.backup(to: directory + "/backup", options: options, now: 6).keptCount
+                == report.manifest.segments.count)
         let verified = try LogSource.restore(
             backup: directory + "/backup", to: directory + "/restored", files: files)
         #expect(verified.recordCount == 60 && verified.lastSeq == driver.store.lastSeq)
@@ -156,8 +158,17 @@ import Testing
         #expect(try !files.isLocked(directory + "/library/lock"))
     }
 
-    private static func removeAll(_ directory: String) -> Int32 {
-        nftw(directory, { path, _, _, _ in path.map { remove($0) } ?? 0 }, 8, FTW_DEPTH | FTW_PHYS)
+    private func temporaryDirectory() throws -> String {
+        var name = Array("/tmp/larder-backup-XXXXXX".utf8CString)
+        return try #require(mkdtemp(&name).map { String(cString: $0) })
+    }
+
+    private static func removeAll(_ directory: String) {
+        for name in (try? SystemFiles().list(directory)) ?? [] {
+            let path = directory + "/" + name
+            if unlink(path) != 0 { removeAll(path) }
+        }
+        rmdir(directory)
     }
 
     @Test("where there are no links, copies are made")
