@@ -77,6 +77,7 @@ extension LogSource {
         guard let identity else { throw .notALibrary(path: path, reason: "its identity is lost; salvage it first") }
         let isOpen = try system { () throws(SystemError) in try storeFiles.isLocked(path + "/lock") }
         var walk = try LogWalk(self)
+        if !isOpen { try makeDurable(from: walk.map.synced.segment) }
         var finder = PrefixFinder(durableSeq: options.durableSeq, isOpen: isOpen, synced: walk.map.synced)
         try walk.run(&finder)
         let verified = finder.verifier.finish(walk)
@@ -94,12 +95,27 @@ extension LogSource {
             report.leftOutByteCount += file.byteCount - byteCount
             guard byteCount > 0 else { continue }
             // A segment that a host may still write to must not have two names.
-            let isSealed =
-                file.number < walk.map.synced.segment && byteCount == file.byteCount && file.number < end.segment
+            let isVouchedFor =
+                LogPosition(segment: file.number, offset: UInt32(clamping: byteCount - 1)) < walk.map.synced
+            let isSealed = isVouchedFor && byteCount == file.byteCount && file.number < end.segment
             try place.take(file, byteCount, mayLink: isSealed && !options.copiesAll, into: &report)
         }
         try place.complete(report.manifest)
         return report
+    }
+}
+
+extension LogSource {
+    /// Nobody has the library open, and what was written last may be in memory only: it is synced, as an opening would.
+    private func makeDurable(from segment: UInt32) throws(StoreError) {
+        do throws(SystemError) {
+            for file in files where file.number >= segment {
+                let handle = try storeFiles.openForReading(file.path)
+                defer { storeFiles.close(handle) }
+                try storeFiles.sync(handle)
+            }
+            try storeFiles.syncDirectory(path + "/log")
+        } catch { throw .system(error) }
     }
 }
 

@@ -1,5 +1,6 @@
 // The files of a log that is read without being opened: those of a library, or of a backup.
 
+import Glibc
 import LarderFormat
 
 /// Where a log lies that is only read. Takes no lock and changes nothing; any thread.
@@ -39,6 +40,23 @@ public struct LogSource: Sendable {
         self.init(
             storeFiles, path: path, identity: identity, epoch: identity.epoch,
             files: try LogSource.list(path + "/log", storeFiles))
+    }
+
+    /// Reads a library's log; where compaction takes a segment away meanwhile, begins anew.
+    public static func reading<Result>(
+        library path: String, files: any StoreFiles = SystemFiles(),
+        _ body: (LogSource) throws(StoreError) -> Result
+    ) throws(StoreError) -> Result {
+        var attempt = 1
+        while true {
+            let source = try LogSource(library: path, files: files)
+            do throws(StoreError) { return try body(source) } catch {
+                guard case .system(let failure) = error, failure.call == "open", failure.code == ENOENT,
+                    source.files.contains(where: { $0.path == failure.path }), attempt < 5
+                else { throw error }
+                attempt += 1
+            }
+        }
     }
 
     var byteCount: Int { files.reduce(0) { $0 + $1.byteCount } }

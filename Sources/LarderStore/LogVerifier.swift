@@ -28,7 +28,6 @@ struct LogVerifier: LogVisitor {
     private mutating func lose(_ damage: LogDamage) {
         report.add(damage)
         if damage.through > damage.after { claims.holes.append((damage.after + 1)...damage.through) }
-        lastSeq = max(lastSeq, damage.through)
     }
 
     mutating func visit(_ contents: BlockContents) throws(StoreError) {
@@ -145,15 +144,15 @@ struct LogVerifier: LogVisitor {
     /// The report, once the walk has ended.
     mutating func finish(_ walk: LogWalk) -> VerifyReport {
         for missing in claims.missingSegments where !claims.isExplained(missing) {
-            report.unusedSeqCount -= min(report.unusedSeqCount, missing.lostSeqCount)
             lose(missing)
         }
+        report.unusedSeqCount -= min(report.unusedSeqCount, report.lostSeqCount)
         for damage in claims.judged() { report.add(damage) }
         report.damages.sort { ($0.segment, $0.offset) < ($1.segment, $1.offset) }
         report.recordCount = claims.liveCount
         report.kindCount = schemas.count
         report.originCount = origins.count - 1
-        report.lastSeq = lastSeq
+        report.lastSeq = max(lastSeq, walk.lastSeq)
         report.tail = walk.tail
         report.end = walk.end
         report.synced = walk.map.synced

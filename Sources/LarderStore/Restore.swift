@@ -40,7 +40,7 @@ extension LogSource {
         check.verified = verified
         if let tail = verified.tail {
             check.faults.append("its log ends at segment \(tail.segment), offset \(tail.offset), before its files do")
-        } else if verified.lastSeq != manifest.lastSeq {
+        } else if verified.isSound, verified.lastSeq != manifest.lastSeq {
             check.faults.append("its log ends with seq \(verified.lastSeq), not \(manifest.lastSeq)")
         }
         return check

@@ -1,5 +1,6 @@
 // Backup and restore: a durable prefix, each file whole or absent, and the same library back under a new epoch.
 
+import Glibc
 import LarderFormat
 import Testing
 
@@ -12,7 +13,7 @@ import Testing
     private func library(_ files: SimulatedFiles = SimulatedFiles(seed: 3)) throws -> StoreDriver {
         let driver = try StoreDriver(files, options: StoreDriver.options(segment: 16_384))
         for n in 0..<8 {
-            try driver.write(books(n * 5, 5) + [.deleteBook(n * 5)])
+            try driver.write(books(n * 5 + 1, 5) + [.deleteBook(n * 5 + 1)])
             try driver.commitAll()
         }
         return driver
@@ -117,6 +118,57 @@ import Testing
             // Nothing is left that the manifest does not name.
             #expect(try files.list(target + "/log")?.count == third.manifest.segments.count)
         }
+    }
+
+    @Test("on a real file system sealed segments are links, the last one is a copy, and all comes back")
+    func realFiles() throws {
+        let directory = try temporaryDirectory()
+        defer { Self.removeAll(directory) }
+        let files = SystemFiles()
+        let driver = try StoreDriver(
+            files, path: directory + "/library", options: StoreDriver.options(segment: 16_384))
+        for n in 0..<12 {
+            try driver.write(books(n * 5 + 1, 5))
+            try driver.commitAll()
+        }
+        #expect(try files.isLocked(directory + "/library/lock"))
+        var options = BackupOptions()
+        options.durableSeq = driver.store.lastSeq
+        let source = try LogSource(library: directory + "/library", files: files)
+        let report = try source.backup(to: directory + "/backup", options: options, now: 5)
+        #expect(report.copiedCount == 1 && report.linkedCount == report.manifest.segments.count - 1)
+        #expect(report.linkedCount > 1)
+        for segment in report.manifest.segments {
+            let isLink = try files.isSameFile(
+                directory + "/library/log/" + Segment.name(segment.number),
+                directory + "/backup/log/" + segment.fileName)
+            #expect(isLink == (segment.number != report.manifest.segments.last?.number))
+        }
+        #expect(
+            try source.backup(to: directory + "/backup", options: options, now: 6).keptCount
+                == report.manifest.segments.count)
+        let verified = try LogSource.restore(
+            backup: directory + "/backup", to: directory + "/restored", files: files)
+        #expect(verified.recordCount == 60 && verified.lastSeq == driver.store.lastSeq)
+        let restored = try StoreDriver(
+            files, path: directory + "/restored", options: driver.options, model: driver.model, now: 9_000_000)
+        try restored.compareAll([])
+        restored.store.close()
+        driver.store.close()
+        #expect(try !files.isLocked(directory + "/library/lock"))
+    }
+
+    private func temporaryDirectory() throws -> String {
+        var name = Array("/tmp/larder-backup-XXXXXX".utf8CString)
+        return try #require(mkdtemp(&name).map { String(cString: $0) })
+    }
+
+    private static func removeAll(_ directory: String) {
+        for name in (try? SystemFiles().list(directory)) ?? [] {
+            let path = directory + "/" + name
+            if unlink(path) != 0 { removeAll(path) }
+        }
+        rmdir(directory)
     }
 
     @Test("where there are no links, copies are made")

@@ -64,7 +64,9 @@ import Testing
         library.spoil { $0[entry.offset + 9] ^= 4 }
         let report = try verify(library)
         let damage = try #require(report.damages.first)
-        #expect(report.damages.count == 1 && damage.cause == .badEntry && damage.offset == entry.offset)
+        #expect(
+            report.damages.count == 1 && damage.cause == .badEntry && damage.offset == entry.offset, "\(report.damages)"
+        )
         #expect(damage.after == entry.seq - 1 && damage.through == entry.seq && damage.keptEntryCount == 9)
     }
 

@@ -16,7 +16,7 @@ enum RestoreCommand: Command {
         """
     static let examples = [
         (line: "larder restore /mnt/disk/larder ~/library", does: "brings the library back"),
-        (line: "larder --library ~/library verify", does: "checks what was restored once more"),
+        (line: "larder restore /mnt/disk/larder ~/library --json", does: "the same, told as JSON"),
     ]
 
     static func run(_ context: Context) throws -> Int32 {

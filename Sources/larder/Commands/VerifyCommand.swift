@@ -23,7 +23,9 @@ enum VerifyCommand: Command {
     static func run(_ context: Context) throws -> Int32 {
         try expectNoArguments(context)
         let place = try context.place()
-        let report = try onFiles("checking \(place.library)") { try LogSource(library: place.library).verify() }
+        let report = try onFiles("checking \(place.library)") {
+            try LogSource.reading(library: place.library) { source throws(StoreError) in try source.verify() }
+        }
         show(report, context)
         return report.isSound ? 0 : 1
     }
