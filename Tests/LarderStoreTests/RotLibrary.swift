@@ -20,7 +20,12 @@ struct RotLibrary {
         var lastSeq: UInt64 { entries.last?.seq ?? 0 }
     }
 
-    static let options = StoreDriver.options(segment: 131_072)
+    static let options: StoreOptions = {
+        var options = StoreDriver.options(segment: 131_072)
+        // The clears' runs are of several blocks.
+        options.commitByteCountTarget = 8_192
+        return options
+    }()
     static let made = Result { try RotLibrary(seed: 11) }
 
     let identity: [UInt8]
@@ -111,11 +116,12 @@ private struct RotLife {
         for round in 0..<130 {
             try write(driver, round, imported?.origin ?? 0)
             if round == 60 { try driver.clear(kind: 3) }
+            if round == 90 || round == 110 { try driver.clear(kind: 2) }
             // An entry of a type that is not known yet.
             if round % 40 == 20 { try other(driver, [UInt8(round), 2, 3]) }
-            // More than a segment takes: a run across its end.
+            // More than a segment takes.
             if round == 45 || round == 95 {
-                try driver.write((0..<(round < 50 ? 80 : 40)).map { .book(20_000 + $0, String(repeating: "run \(round) ", count: 700)) })
+                try driver.write((0..<60).map { .book(20_000 + $0, String(repeating: "run \(round) ", count: 700)) })
                 try driver.commitAll()
             }
             if round == 70 { try tear(driver, files) }

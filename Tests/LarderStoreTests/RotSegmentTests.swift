@@ -22,7 +22,7 @@ import Testing
         var random = SplitMix64(seed: 9)
         for segment in 1...library.segments.count {
             let blocks = library.blocks.filter { $0.position.segment == UInt32(segment) }
-            for round in 0..<4 {
+            for round in 0..<2 {
                 guard let block = blocks.randomElement(using: &random) else { continue }
                 let isBetween = round % 2 == 0
                 let size = isBetween ? block.range.lowerBound : Int.random(in: block.usedRange, using: &random)

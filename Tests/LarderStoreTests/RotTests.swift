@@ -19,7 +19,6 @@ import Testing
         #expect(library.segments.count >= 8 && library.segments.reduce(0) { $0 + $1.count } >= 1_048_576)
         let runs = library.blocks.filter { $0.header.flags == BlockHeader.continues | BlockHeader.continued }
         #expect(!runs.isEmpty)
-        #expect(library.blocks.contains { $0.header.isPartOfRun && $0.position.offset == 0 })
         #expect(try library.check(library.disk { _ in }, hit: []).lostSpans.isEmpty)
     }
 
@@ -71,7 +70,7 @@ import Testing
             let bit = UInt8(1) << UInt8.random(in: 0..<8, using: &random)
             let disk = library.disk { $0[Int(block.position.segment) - 1]?[byte] ^= bit }
             do {
-                let report = try library.check(disk, hit: [block], thorough: round % 4 == 0)
+                let report = try library.check(disk, hit: [block], thorough: round % 10 == 0)
                 if byte < block.payloadEnd {
                     #expect(!report.lostSpans.isEmpty || report.cutByteCount > 0, "nothing is said")
                 }
@@ -115,7 +114,7 @@ import Testing
             var hit: [RotLibrary.Block] = []
             let disk = library.disk { hit = change(library, block, &$0, &random) }
             do {
-                let report = try library.check(disk, hit: hit, thorough: round % 2 == 0)
+                let report = try library.check(disk, hit: hit, thorough: round % 4 == 0)
                 #expect(!report.lostSpans.isEmpty || report.cutByteCount > 0 || hit.isEmpty, "nothing is said")
             } catch {
                 Issue.record("\(what): seed \(seed), round \(round), block \(block.position): \(error)")
@@ -139,7 +138,7 @@ import Testing
 
     @Test("a block of zeros, or of random bytes, costs that block")
     func overwritten() throws {
-        try damage("overwritten", count: 24) { library, block, content, random in
+        try damage("overwritten", count: 12) { library, block, content, random in
             let isZero = Bool.random(using: &random)
             put(block.range.map { _ in isZero ? 0 : UInt8.random(in: 0...255, using: &random) }, at: block, &content)
             return [block]
@@ -148,7 +147,7 @@ import Testing
 
     @Test("two blocks that changed places cost both")
     func swapped() throws {
-        try damage("swapped", count: 16) { library, block, content, random in
+        try damage("swapped", count: 8) { library, block, content, random in
             let same = library.blocks.filter {
                 $0.range.count == block.range.count && $0.position != block.position
             }
@@ -161,7 +160,7 @@ import Testing
 
     @Test("a block that was written to another's place, of this segment or another, costs what it covers")
     func misdirected() throws {
-        try damage("misdirected", count: 24) { library, block, content, random in
+        try damage("misdirected", count: 12) { library, block, content, random in
             guard let other = library.blocks.randomElement(using: &random), other.position != block.position else {
                 return []
             }

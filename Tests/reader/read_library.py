@@ -35,6 +35,10 @@ def crc32c(*parts):
     return crc ^ 0xFFFFFFFF
 
 
+class Newer(Bad):
+    """A format above this reader's: no damage, the library is refused as a whole."""
+
+
 class Entry:
     def __init__(self, type, seq, first, at, body):
         self.type, self.seq, self.first, self.time, self.body = type, seq, first, at, body
@@ -63,9 +67,12 @@ class Header:
              "<4sBBHQIIIIIIIIQII", data, offset)
         if magic != MAGIC_BLOCK:
             raise Bad("no block begins here")
-        if form != FORMAT:
-            raise Bad(f"block format {form}, this reader's is {FORMAT}")
         self.payload_offset = 64 + 24 * n
+        if form != FORMAT:
+            head = data[offset + 64:offset + self.payload_offset]
+            if form > FORMAT and crc32c(data[offset:offset + 60], head) == crc:
+                raise Newer(f"{name_of((segment, offset))}: block format {form}, this reader's is {FORMAT}")
+            raise Bad(f"block format {form}, this reader's is {FORMAT}")
         if n == 0 or self.block_bytes % PAGE or self.block_bytes > BLOCK_MAX or self.flags > 7 or zero or \
                 self.payload_offset + self.stored > self.block_bytes or offset + self.payload_offset > len(data):
             raise Bad("a header whose lengths or reserved bits cannot be")
@@ -205,6 +212,8 @@ class Library:
                 if data[at:at + 4] == MAGIC_BLOCK:
                     try:
                         self.vouch(Header(data, at, number, self.epoch))
+                    except Newer:
+                        raise
                     except Bad:
                         pass
 
@@ -222,6 +231,8 @@ class Library:
                         block.items.append(Lost(place, "the file ends inside the block"))
                     if block.first_seq() is not None and block.first_seq() <= last:
                         block.items.insert(0, Lost(place, "a seq that does not ascend"))
+                except Newer:
+                    raise
                 except Bad as error:
                     block = Block(place, why=str(error))
                 if not block.is_whole():
@@ -246,6 +257,8 @@ class Library:
                 try:
                     Header(data, at, segment, self.epoch)
                     return at
+                except Newer:
+                    raise
                 except Bad:
                     pass
         return len(data)
