@@ -18,13 +18,13 @@ import Testing
         ]
     }
 
-    /// Every call in turn with LARDER_FAULTS=1, each in every way; else every 51st in one of them.
+    /// Every call in turn with LARDER_FAULTS=1, each in every way; else every 101st in one of them.
     @Test("whichever file call fails, nothing answered is lost and nothing is half")
     func everyCall() throws {
         let isLong = getenv("LARDER_FAULTS") != nil
         let seed = Setting.seed
         var totals = (lives: 0, refused: 0, ended: 0, openings: 0)
-        let step = isLong ? 1 : 51
+        let step = isLong ? 1 : 101
         for call in stride(from: Int(seed % UInt64(step)), to: Self.mutationCount, by: step) {
             for (at, fault) in Self.faults.enumerated() where isLong || at == call / step % Self.faults.count {
                 var fault = fault
