@@ -49,7 +49,8 @@ enum Commands {
         DeleteCommand.self, ClearCommand.self, LogCommand.self, UndeleteCommand.self, UndoCommand.self,
         DuplicatesCommand.self, JoinCommand.self, KindsCommand.self, DumpCommand.self, LoadCommand.self,
         BackupCommand.self, RestoreCommand.self, VerifyCommand.self, InspectCommand.self, SalvageCommand.self,
-        UpgradeCommand.self, DoctorCommand.self, EventsCommand.self, PluginCommand.self, DemoCommand.self, HelpCommand.self,
+        UpgradeCommand.self, DoctorCommand.self, EventsCommand.self, PluginCommand.self, DemoCommand.self,
+        HelpCommand.self,
     ]
 
     static func named(_ name: String) -> (any Command.Type)? { all.first { $0.name == name } }

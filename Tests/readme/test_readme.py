@@ -39,9 +39,11 @@ def steps():
 
 
 def steady(line):
-    """A line without what is another at each run: times to the minute or second, and how fast it went."""
+    """A line without what is another at each run: times to the minute or second, how fast it went, and into how many blocks
+    the commits fell."""
     line = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "0000-00-00 00:00", line.rstrip())
     line = re.sub(r"(00:00):\d\d", r"\1:00", line)
+    line = re.sub(r"\b\d+ blocks\b", "0 blocks", re.sub(r"\b\d+ KiB\b", "0 KiB", line))
     return re.sub(r"\b[\d.]+ s(, [\d,]+/s)?$", "0 s", line)
 
 
