@@ -129,6 +129,48 @@ struct ImportCaseTests {
             ])
     }
 
+    /// Ids of what a search finds, in ascending order.
+    private func found(_ text: String, in library: TestLibrary) throws -> [Int64] {
+        let outcome = try library.run("search", text, "--json")
+        #expect(outcome.code == 0)
+        return try outcome.objects.compactMap { $0["record"]?["id"]?.int64 }.sorted()
+    }
+
+    @Test("015, 017, 019: emoji, right-to-left, one letter and numbers are found by search")
+    func search() throws {
+        let emoji = try imported("015-emoji-and-lone-surrogate.jsonl").library
+        #expect(try found("🛶", in: emoji) == [901_501, 901_502])
+        #expect(try found("canoe 🛶", in: emoji) == [901_501, 901_502])
+        #expect(try found("👩‍👩‍👧", in: emoji) == [901_503])
+        #expect(try found("🇰🇷", in: emoji) == [901_504])
+        let rightToLeft = try imported("017-rtl-bidi-and-one-letter.jsonl").library
+        #expect(try found("كتاب", in: rightToLeft) == [901_701])
+        #expect(try found("עדות", in: rightToLeft) == [901_702])
+        #expect(try found("ا", in: rightToLeft).contains(901_703))
+        let numbers = try imported("019-numeric-and-empty-titles.jsonl").library
+        #expect(try found("1776", in: numbers) == [901_901])
+        #expect(try found("null", in: numbers).isEmpty)
+    }
+
+    @Test("016: Hangul and accents are found however they are typed")
+    func searchOfForms() throws {
+        let library = try TestLibrary()
+        for name in ["nfc", "nfd"] {
+            let file = TestLibrary.file("016-hangul-\(name).jsonl")
+            let words = ["import", "--kind", "title", "--set", "source=tmdb", "--set", "media_type=movie", file]
+            #expect(try library.run(words).code == 0)
+        }
+        for typed in [
+            "각자의 계절",
+            "\u{1100}\u{1161}\u{11A8}\u{110C}\u{1161}\u{110B}\u{1174} \u{1100}\u{1168}\u{110C}\u{1165}\u{11AF}",
+        ] {
+            #expect(try found(typed, in: library) == [901_601, 901_602])
+        }
+        for typed in ["Amélie Street", "AME\u{301}LIE street"] {
+            #expect(try found(typed, in: library) == [901_603, 901_604])
+        }
+    }
+
     private func books(_ name: String, in library: TestLibrary, _ more: String...) throws -> [Int64?] {
         let outcome = try library.run(["import", "--json", "--kind", "book"] + more + [TestLibrary.file(name)])
         let done = try outcome.objects.last?["done"]
