@@ -115,6 +115,8 @@ class VerifyTests(FilesCase):
             with host.wire("writer") as wire:
                 while not stop.is_set():
                     wire.saved([save(title(saved[0] + k, "x" * self.random.randrange(2000))) for k in range(1, 21)])
+                    # A pace: what a quick machine would write, the plain reader takes minutes to check.
+                    time.sleep(0.005)
                     saved[0] += 20
 
         writer = threading.Thread(target=write)
@@ -232,6 +234,8 @@ class BackupTests(FilesCase):
                 n = 0
                 while not stop.is_set():
                     answered[0] = wire.saved([save(title(n + k, "x" * 500)) for k in range(1, 21)])["seq"]
+                    # A pace: what a quick machine would write, the plain reader takes minutes to check.
+                    time.sleep(0.005)
                     n += 20
 
         writer = threading.Thread(target=write)
