@@ -121,6 +121,7 @@ extension StoreCore {
         for block in blocks {
             guard let segment = segment(block.segment) else { continue }
             segment.commits.append(block.place)
+            segment.lastBlockOffset = block.slab.fileOffset + block.slabOffset
             segment.byteCount = block.slab.fileOffset + block.slabOffset + block.byteCount
             publishedSeq = block.place.lastSeq
         }

@@ -1,21 +1,26 @@
-// Opening: the log is read from its beginning, checked, and its tail mended. FORMAT.md section 10.
+// Opening: the log is read from its beginning or from the checkpoint on, checked, and its tail mended. FORMAT.md
+// section 10.
 
 import LarderFormat
 
 extension StoreCore {
-    /// Reads the whole log, fills the index, and finds where the log ends.
+    /// Reads the log, or what of it no checkpoint covers, fills the index, and finds where the log ends.
     mutating func recover() throws(StoreError) {
         let names: [String]
         do throws(SystemError) { names = try files.list(logPath) ?? [] } catch { throw .system(error) }
         let numbers = names.compactMap { Segment.number(ofName: $0) }.sorted()
-        var previousEnd = LogPosition(segment: numbers.first ?? 1, offset: 0)
-        var knownSynced = LogPosition(segment: 0, offset: 0)
+        let replay = try restoreCheckpoint(numbers)
+        let lostCount = report.lostSpans.count
+        var previousEnd = replay ?? LogPosition(segment: numbers.first ?? 1, offset: 0)
+        // All that a checkpoint covers was durable before it was written.
+        var knownSynced = replay ?? LogPosition(segment: 0, offset: 0)
         var isCut = false
         var isRunOpen = false
-        scan: for (at, number) in numbers.enumerated() {
+        scan: for (at, number) in numbers.enumerated() where number >= replay?.segment ?? 0 {
             let scanner = try SegmentScanner(files: files, path: logPath + "/" + Segment.name(number), number: number)
             defer { scanner.close() }
-            if let hole = hole(before: at, numbers) {
+            let isCovered = number == replay?.segment
+            if !isCovered, let hole = hole(before: at, numbers) {
                 if try isSynced(hole, numbers, at, 0) {
                     try loseMissing(scanner)
                 } else if hole.segment > numbers[at - 1] {
@@ -24,9 +29,9 @@ extension StoreCore {
                     break scan
                 }
             }
-            segments.append(Segment(number: number, path: scanner.path))
-            previousEnd = LogPosition(segment: number, offset: 0)
-            var offset = 0
+            if !isCovered { segments.append(Segment(number: number, path: scanner.path)) }
+            previousEnd = LogPosition(segment: number, offset: isCovered ? previousEnd.offset : 0)
+            var offset = Int(previousEnd.offset)
             while offset < scanner.size {
                 let header = try scanner.header(offset, epoch: identity.epoch)
                 if let header {
@@ -67,7 +72,7 @@ extension StoreCore {
         position = previousEnd
         firstUnsyncedSegment = knownSynced.segment
         try dropEmptyTail()
-        if report.lostSpans.isEmpty { adoptOrphans() } else { try mendIndex() }
+        if report.lostSpans.count == lostCount { adoptOrphans() } else { try mendIndex() }
         nextSeq = publishedSeq + 1
         if !isCut { isCut = try wasCutHere() }
         if isCut {
@@ -225,6 +230,7 @@ extension StoreCore {
             publishedSeq = max(publishedSeq, lastSeq)
         }
         segment.byteCount = offset + Int(header.blockByteCount)
+        segment.lastBlockOffset = offset
         return true
     }
 

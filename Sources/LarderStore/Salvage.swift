@@ -25,6 +25,7 @@ extension StoreCore {
             }
             let through = first.map { $0 - 1 } ?? before
             segments.last?.byteCount = next
+            segments.last?.lastBlockOffset = nil
             report.lostSpans.append(
                 LostSpan(after: before, through: max(through, before), segment: scanner.number, offset: offset))
             publishedSeq = max(publishedSeq, through)
@@ -39,6 +40,7 @@ extension StoreCore {
             start = end
         }
         segment.byteCount = offset + Int(header.blockByteCount)
+        segment.lastBlockOffset = offset
         return offset + Int(header.blockByteCount)
     }
 

@@ -25,6 +25,8 @@ final class Segment {
     let path: String
     /// Bytes of whole, durable blocks.
     var byteCount = 0
+    /// Where the last of them begins; nil when there is none, or its header is damaged.
+    var lastBlockOffset: Int?
     /// Ascending by offset and by seq.
     var commits: ContiguousArray<CommitPlace> = []
     /// Saves in it, and how many of them are still current.

@@ -16,6 +16,11 @@ public struct StoreOptions: Sendable {
     public var kinds: [Kind] = []
     /// The canary: commit jobs do not sync. For the test that must notice.
     public var skipsSyncs = false
+    /// A store that is closed leaves the next opening at most this much of the log to read, in bytes, if need be by
+    /// writing a checkpoint.
+    public var replayByteCountMax = 4_194_304
+    /// Opening passes over the checkpoint and checks every byte of the log.
+    public var readsWholeLog = false
 
     public init() {}
 }
@@ -106,6 +111,8 @@ struct StoreCore: ~Copyable {
     var durable = LogPosition(segment: 1, offset: 0)
     /// The first segment of which recovery does not know that all of it was durable.
     var firstUnsyncedSegment: UInt32 = 0
+    /// From here on the log is not in the checkpoint that is there.
+    var replayStart = LogPosition(segment: 0, offset: 0)
     var writeHandle: FileHandle?
     var retiredHandles: [FileHandle] = []
     var hasNewFile = false
