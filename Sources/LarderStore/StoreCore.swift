@@ -292,7 +292,7 @@ struct StoreCore: ~Copyable {
     ) throws(StoreError) -> EntryRead {
         let offset = Int(place.offset)
         if let bytes = slabs.bytes(segment: segment.number, offset: offset), let base = bytes.baseAddress {
-            return .entry(try decode(base, bytes.count, segment, commit, offset, isVerified: false))
+            return .entry(try decode(base, bytes.count, segment, commit, place, isVerified: false))
         }
         let end = Int(commit.end)
         var needed = min(place.likelyByteCount, end - offset)
@@ -308,7 +308,7 @@ struct StoreCore: ~Copyable {
             let whole = try wholeByteCount(bytes, segment, offset, end)
             if whole <= bytes.count {
                 return .entry(
-                    try decode(base, min(bytes.count, end - offset), segment, commit, offset, isVerified: true))
+                    try decode(base, min(bytes.count, end - offset), segment, commit, place, isVerified: true))
             }
             needed = whole
         }
@@ -329,13 +329,23 @@ struct StoreCore: ~Copyable {
     }
 
     private func decode(
-        _ base: UnsafeRawPointer, _ count: Int, _ segment: Segment, _ commit: CommitPlace, _ offset: Int,
+        _ base: UnsafeRawPointer, _ count: Int, _ segment: Segment, _ commit: CommitPlace, _ place: Place,
         isVerified: Bool
     ) throws(StoreError) -> EntryView {
+        let offset = Int(place.offset)
         do throws(FormatError) {
-            return try readEntry(
+            let view = try readEntry(
                 base: base, offset: 0, end: count, commitFirstSeq: commit.firstSeq, commitTime: commit.time,
                 isVerified: isVerified)
+            // The index is not believed: it may come from a checkpoint.
+            guard isSave(view, place) else { throw FormatError(.badStructure, at: offset) }
+            return view
         } catch { throw .damaged(path: segment.path, offset: offset, fault: error) }
+    }
+
+    /// Whether an entry brought a record of the kind that the place says.
+    @inline(__always)
+    func isSave(_ view: EntryView, _ place: Place) -> Bool {
+        view.isSave && kinds.index(view.kind) == place.kindIndex
     }
 }
