@@ -185,6 +185,8 @@ extension StoreCore {
         }
         for block in run.blocks {
             guard let segment = segment(block.segment) else { continue }
+            gather(block.segment)
+            gathered.isIncomplete = true
             segment.commits.append(block.place)
             segment.lastBlockOffset = block.start
             segment.byteCount = block.end

@@ -21,6 +21,8 @@ public struct CommitJob: @unchecked Sendable {
     /// Directory in which a file was made that must outlive a power cut, or nil.
     let directory: String?
     let skipsSyncs: Bool
+    /// Of segments that earlier commits filled.
+    let sidecars: [Sidecar]
 
     /// Writes, then syncs every file that was written. Blocks. A failure is final: nothing is tried again.
     public func run() -> SystemError? {
@@ -35,6 +37,7 @@ public struct CommitJob: @unchecked Sendable {
                 for file in synced { try files.sync(file) }
                 if let directory { try files.syncDirectory(directory) }
             }
+            for sidecar in sidecars { sidecar.write() }
             return nil
         } catch { return error }
     }
@@ -68,7 +71,9 @@ extension StoreCore {
         }
         let job = CommitJob(
             number: staged.number, byteCount: writes.reduce(0) { $0 + $1.byteCount }, files: files, writes: writes,
-            directory: hasNewFile ? logPath : nil, skipsSyncs: options.skipsSyncs)
+            directory: hasNewFile ? logPath : nil, skipsSyncs: options.skipsSyncs,
+            sidecars: sealed)
+        sealed = []
         hasNewFile = false
         inFlight = staged
         swap(&inFlightOps, &stagedOps)
@@ -110,6 +115,8 @@ extension StoreCore {
         }
         publishOps()
         publish(commit.blocks)
+        gather(commit)
+        inFlightOps.removeAll()
         for kind in commit.kinds { declare(kind) }
         for token in commit.tokens {
             origins.lastBatch[token.origin] = max(origins.lastBatch[token.origin] ?? 0, token.batch)
@@ -161,6 +168,5 @@ extension StoreCore {
         if !valueIndexes.isEmpty {
             for at in 0..<count { publishValues(inFlightOps[at]) }
         }
-        inFlightOps.removeAll()
     }
 }

@@ -32,6 +32,15 @@ extension StoreCore {
             if !isCovered { segments.append(Segment(number: number, path: scanner.path)) }
             previousEnd = LogPosition(segment: number, offset: isCovered ? previousEnd.offset : 0)
             var offset = Int(previousEnd.offset)
+            gathered = SegmentChanges(segment: number, start: previousEnd.offset)
+            if at + 1 < numbers.count, numbers[at + 1] == number + 1, !isRunOpen, let segment = segments.last,
+                let end = restoreSidecar(segment, from: offset)
+            {
+                // It was written when all of the segment was durable.
+                previousEnd = LogPosition(segment: number, offset: UInt32(end))
+                knownSynced = max(knownSynced, previousEnd)
+                continue
+            }
             while offset < scanner.size {
                 let header = try scanner.header(offset, epoch: identity.epoch)
                 if let header {
@@ -72,6 +81,10 @@ extension StoreCore {
         position = previousEnd
         firstUnsyncedSegment = knownSynced.segment
         try dropEmptyTail()
+        if gathered.segment != position.segment {
+            gathered = SegmentChanges(segment: position.segment, start: 0)
+            gathered.isIncomplete = position.offset > 0
+        }
         if report.lostSpans.count == lostCount { adoptOrphans() } else { try mendIndex() }
         nextSeq = publishedSeq + 1
         if !isCut { isCut = try wasCutHere() }
@@ -247,15 +260,23 @@ extension StoreCore {
                 segment: segment.number, offset: UInt32(offset), kindIndex: kindIndex, entryByteCount: entry.byteCount)
             segment.saveCount += 1
             segment.liveCount += 1
-            if entry.type == EntryType.created {
-                applyCreated(place, firstSeq: entry.seq, fingerprint: fingerprint)
+            let isCreated = entry.type == EntryType.created
+            let firstSeq = isCreated ? entry.seq : entry.firstSeq
+            gathered.changes.append(
+                IndexChange(place: place, firstSeq: firstSeq, fingerprint: fingerprint, isCreated: isCreated))
+            if isCreated {
+                applyCreated(place, firstSeq: firstSeq, fingerprint: fingerprint)
             } else {
-                applyUpdated(place, firstSeq: entry.firstSeq, fingerprint: fingerprint)
+                applyUpdated(place, firstSeq: firstSeq, fingerprint: fingerprint)
             }
         case EntryType.deleted:
-            applyDeleted(
-                firstSeq: entry.firstSeq, fingerprint: hasher.fingerprint(kind: entry.kind, key: entry.payload))
+            let fingerprint = hasher.fingerprint(kind: entry.kind, key: entry.payload)
+            gathered.changes.append(
+                IndexChange(place: .hole, firstSeq: entry.firstSeq, fingerprint: fingerprint, isCreated: false))
+            applyDeleted(firstSeq: entry.firstSeq, fingerprint: fingerprint)
         default:
+            gathered.others.append(
+                OtherEntry(seq: entry.seq, type: entry.type, time: time, body: Array(entry.payload)))
             applyOther(entry, time)
         }
     }

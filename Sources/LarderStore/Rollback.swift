@@ -14,6 +14,7 @@ struct StagingMark {
     var retiredCount: Int
     var originCount: Int
     var tokenCount: Int
+    var otherCount: Int
 }
 
 extension StoreCore {
@@ -21,7 +22,8 @@ extension StoreCore {
         StagingMark(
             open: open, slabUsed: open.slab?.used ?? 0, blockCount: staged.blocks.count,
             operationCount: stagedOps.count, nextSeq: nextSeq, position: position, writeHandle: writeHandle,
-            retiredCount: retiredHandles.count, originCount: origins.origins.count, tokenCount: staged.tokens.count)
+            retiredCount: retiredHandles.count, originCount: origins.origins.count, tokenCount: staged.tokens.count,
+            otherCount: staged.others.count)
     }
 
     /// Undoes everything that was staged since the mark. Nothing of it was handed out, since a commit is only taken
@@ -32,6 +34,7 @@ extension StoreCore {
         mark.open.slab?.used = mark.slabUsed
         staged.blocks.removeLast(staged.blocks.count - mark.blockCount)
         staged.tokens.removeLast(staged.tokens.count - mark.tokenCount)
+        staged.others.removeLast(staged.others.count - mark.otherCount)
         open = mark.open.entryCount == 0 ? .none : mark.open
         stagedOps.truncate(to: mark.operationCount)
         nextSeq = mark.nextSeq

@@ -8,6 +8,7 @@ extension StoreCore {
         _ numbers: [UInt32], _ at: Int, _ scanner: SegmentScanner, _ header: BlockHeader?, _ offset: Int
     ) throws(StoreError) -> Int {
         let before = publishedSeq
+        gathered.isIncomplete = true
         guard let header, let segment = segments.last else {
             var next = offset + BlockHeader.alignment
             var first: UInt64?

@@ -68,9 +68,14 @@ final class Segment {
         return String(repeating: "0", count: max(0, 8 - digits.count)) + digits + ".seg"
     }
 
+    static func sidecarName(_ number: UInt32) -> String { name(number).dropLast(3) + "idx" }
+
     /// The number in a segment's file name, or nil for other names.
-    static func number(ofName name: String) -> UInt32? {
-        guard name.hasSuffix(".seg") else { return nil }
+    static func number(ofName name: String) -> UInt32? { Segment.number(ofName: name, suffix: ".seg") }
+    static func number(ofSidecarName name: String) -> UInt32? { Segment.number(ofName: name, suffix: ".idx") }
+
+    private static func number(ofName name: String, suffix: String) -> UInt32? {
+        guard name.hasSuffix(suffix) else { return nil }
         let digits = name.dropLast(4)
         guard digits.count >= 8, digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }), let n = UInt32(digits), n > 0,
             n < 1 << 20

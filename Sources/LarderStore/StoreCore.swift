@@ -79,6 +79,8 @@ struct Commit {
     var isPartOfClear = false
     var kinds: [Kind] = []
     var tokens: [(origin: UInt64, batch: UInt64)] = []
+    /// Its entries that are of no record, for the segment's sidecar.
+    var others: [OtherEntry] = []
 }
 
 struct StoreCore: ~Copyable {
@@ -113,6 +115,10 @@ struct StoreCore: ~Copyable {
     var firstUnsyncedSegment: UInt32 = 0
     /// From here on the log is not in the checkpoint that is there.
     var replayStart = LogPosition(segment: 0, offset: 0)
+    /// What the entries of the log's last segment did to the index, and the sidecars of those before it that wait to be
+    /// written.
+    var gathered = SegmentChanges(segment: 0, start: 0)
+    var sealed: [Sidecar] = []
     var writeHandle: FileHandle?
     var retiredHandles: [FileHandle] = []
     var hasNewFile = false
