@@ -100,7 +100,7 @@ import Testing
         #expect(Array(driver.store.origins.prefix(origins.count)) == origins)
     }
 
-    @Test("a power cut at any step of a close leaves a library that opens to the same", arguments: PowerCutMode.allCases)
+    @Test("a power cut at any step of a close leaves what opens to the same", arguments: PowerCutMode.allCases)
     func powerCuts(mode: PowerCutMode) throws {
         var random = SplitMix64(seed: 77)
         for mutation in 0..<40 {
@@ -207,8 +207,9 @@ import Testing
             try branch.commitAll()
         }
         let files = try crashed(branch)
-        #expect(try disk(driver).content("library/log/00000001.seg")?.count ?? 0
-            < files.content("library/log/00000001.seg")?.count ?? 0)
+        #expect(
+            try disk(driver).content("library/log/00000001.seg")?.count ?? 0
+                < files.content("library/log/00000001.seg")?.count ?? 0)
         files.setContent(Self.checkpoint, try #require(disk(driver).content(Self.checkpoint)))
         #expect(try isIgnored(files, driver.options))
         _ = try open(files, like: branch)

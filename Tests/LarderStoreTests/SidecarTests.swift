@@ -29,8 +29,8 @@ import Testing
     }
 
     /// A library of several segments that was never closed.
-    private func unclosed(batches: Int = 9, seed: UInt64 = 5) throws -> StoreDriver {
-        let driver = try StoreDriver(SimulatedFiles(seed: seed), options: StoreDriver.options(segment: 16_384))
+    private func unclosed(batches: Int = 20, seed: UInt64 = 5) throws -> StoreDriver {
+        let driver = try StoreDriver(SimulatedFiles(seed: seed), options: StoreDriver.options(segment: 8192))
         try CheckpointTests.write(driver, 0..<batches)
         return driver
     }
@@ -47,11 +47,11 @@ import Testing
     @Test("after a crash only the last segments are read, and everything is there")
     func afterCrash() throws {
         let driver = try unclosed()
-        #expect(driver.store.segmentCount > 4)
+        #expect(driver.store.segmentCount > 6)
         let opened = try open(try crashed(driver), like: driver)
         #expect(opened.store.report.entryCount * 2 < Int(driver.store.lastSeq))
         // What goes on there, crashes again and is closed at last is the same library.
-        try CheckpointTests.write(opened, 9..<15)
+        try CheckpointTests.write(opened, 20..<26)
         let again = try open(try crashed(opened), like: opened)
         #expect(again.store.report.entryCount * 3 < Int(again.store.lastSeq))
         try again.reopen()
@@ -59,7 +59,7 @@ import Testing
         try compare(again)
         #expect(try disk(again).content(Self.path(1)) == nil)
         // Behind a checkpoint in the middle of a segment too.
-        try CheckpointTests.write(again, 15..<20)
+        try CheckpointTests.write(again, 26..<32)
         let last = try open(try crashed(again), like: again)
         #expect(last.store.report.entryCount * 3 < Int(last.store.lastSeq))
     }
