@@ -141,9 +141,9 @@ struct RecordTable: ~Copyable {
     /// Whether so many are holes that numbering anew is worth it.
     var isWorthRenumbering: Bool { holeCount > 65_536 && holeCount > count / 4 }
 
-    /// Closes the holes. Returns the table from old ordinals to new ones.
+    /// Closes the holes. Returns the table from old ordinals to new ones; what it has for holes means nothing.
     mutating func renumber() -> [UInt32] {
-        var map = [UInt32](repeating: UInt32.max, count: count)
+        var map = [UInt32](repeating: 0, count: count)
         let old = chunks
         let oldCount = count
         chunks = []
