@@ -147,6 +147,7 @@ final class IndexFileInput {
     /// A part as a whole; for small ones.
     func bytes(_ part: IndexFileHead.Part) -> [UInt8]? {
         var bytes: [UInt8] = []
+        bytes.reserveCapacity(head?.byteCount(part) ?? 0)
         return read(part) { bytes.append(contentsOf: $0) } ? bytes : nil
     }
 

@@ -126,7 +126,8 @@ import Testing
         let files = try crashed(driver)
         let best = try entriesRead(files, driver.options)
         let own = try #require(files.content(Self.path(2)))
-        let others = [files.content(Self.path(3)), try disk(try unclosed(seed: 6)).content(Self.path(2))]
+        let stranger = try unclosed(seed: 6)
+        let others = [files.content(Self.path(3)), try crashed(stranger).content(Self.path(2))]
         for (at, other) in others.enumerated() {
             files.setContent(Self.path(2), try #require(other))
             #expect(try entriesRead(files, driver.options) > best, "\(at)")
