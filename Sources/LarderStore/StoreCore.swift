@@ -226,50 +226,6 @@ struct StoreCore: ~Copyable {
         retiredHandles = []
     }
 
-    // MARK: Index changes, in the order of the log
-
-    /// A record that was not there is now.
-    @inline(__always)
-    mutating func applyCreated(_ place: Place, firstSeq: UInt64, fingerprint: UInt32) {
-        let ordinal = table.append(place, firstSeq: firstSeq)
-        index.insert(fingerprint, ordinal: ordinal)
-        liveCounts[Int(place.kindIndex)] &+= 1
-    }
-
-    /// A record's entry is superseded by another, or the record comes back.
-    mutating func applyUpdated(_ place: Place, firstSeq: UInt64, fingerprint: UInt32) {
-        guard let ordinal = table.ordinal(firstSeq: firstSeq) else {
-            // Its hole was closed since it was deleted, or the entry that first saved it is lost.
-            return updateOrphan(place, firstSeq: firstSeq, fingerprint: fingerprint)
-        }
-        let old = table[ordinal]
-        if old.isHole {
-            index.insert(fingerprint, ordinal: ordinal)
-            liveCounts[Int(place.kindIndex)] &+= 1
-        } else {
-            segment(old.segment)?.liveCount &-= 1
-        }
-        table.set(ordinal, place)
-    }
-
-    mutating func applyDeleted(firstSeq: UInt64, fingerprint: UInt32) {
-        guard let ordinal = table.ordinal(firstSeq: firstSeq) else { return deleteOrphan(firstSeq: firstSeq) }
-        let old = table[ordinal]
-        guard !old.isHole else { return }
-        segment(old.segment)?.liveCount &-= 1
-        liveCounts[Int(old.kindIndex)] &-= 1
-        index.remove(fingerprint, ordinal: ordinal)
-        table.set(ordinal, .hole)
-    }
-
-    mutating func closeHolesIfWorthIt() {
-        guard table.isWorthRenumbering else { return }
-        let map = table.renumber()
-        index.renumber { map[Int($0)] }
-        valueIndexes = [:]
-        generation &+= 1
-    }
-
     // MARK: Reading one entry
 
     enum EntryRead {
