@@ -30,11 +30,12 @@ struct ClearRun {
     /// Slots to take out of the index; unused when every kind is cleared.
     var removals: [(fingerprint: UInt32, ordinal: UInt32)] = []
     var published = 0
-    var blocks: [(segment: UInt32, place: CommitPlace, end: Int)] = []
+    var blocks: [(segment: UInt32, place: CommitPlace, start: Int, end: Int)] = []
 
     mutating func finished(_ closed: [ClosedBlock]) {
         for block in closed {
-            blocks.append((block.segment, block.place, block.slab.fileOffset + block.slabOffset + block.byteCount))
+            let start = block.slab.fileOffset + block.slabOffset
+            blocks.append((block.segment, block.place, start, start + block.byteCount))
         }
     }
 }
@@ -202,7 +203,10 @@ extension StoreCore {
         }
         for block in run.blocks {
             guard let segment = segment(block.segment) else { continue }
+            gather(block.segment)
+            gathered.isIncomplete = true
             segment.commits.append(block.place)
+            segment.lastBlockOffset = block.start
             segment.byteCount = block.end
             publishedSeq = block.place.lastSeq
         }

@@ -23,6 +23,8 @@ public struct CommitJob: @unchecked Sendable {
     let skipsSyncs: Bool
     /// Files that are written no more, and where they end.
     let sealed: [(file: FileHandle, end: Int)]
+    /// Of segments that earlier commits filled.
+    let sidecars: [Sidecar]
 
     /// Writes, then syncs every file that was written. Blocks. A failure is final: nothing is tried again.
     public func run() -> SystemError? {
@@ -39,6 +41,7 @@ public struct CommitJob: @unchecked Sendable {
                 for file in synced { try files.sync(file) }
                 if let directory { try files.syncDirectory(directory) }
             }
+            for sidecar in sidecars { sidecar.write() }
             return nil
         } catch { return error }
     }
@@ -73,7 +76,8 @@ extension StoreCore {
         let job = CommitJob(
             number: staged.number, byteCount: writes.reduce(0) { $0 + $1.byteCount }, files: files, writes: writes,
             directory: hasNewFile ? logPath : nil, skipsSyncs: options.skipsSyncs,
-            sealed: staged.sealed)
+            sealed: staged.sealed, sidecars: sealed)
+        sealed = []
         hasNewFile = false
         inFlight = staged
         swap(&inFlightOps, &stagedOps)
@@ -115,6 +119,8 @@ extension StoreCore {
         }
         publishOps()
         publish(commit.blocks)
+        gather(commit)
+        inFlightOps.removeAll()
         for kind in commit.kinds { declare(kind) }
         for token in commit.tokens {
             origins.lastBatch[token.origin] = max(origins.lastBatch[token.origin] ?? 0, token.batch)
@@ -126,6 +132,7 @@ extension StoreCore {
         for block in blocks {
             guard let segment = segment(block.segment) else { continue }
             segment.commits.append(block.place)
+            segment.lastBlockOffset = block.slab.fileOffset + block.slabOffset
             segment.byteCount = block.slab.fileOffset + block.slabOffset + block.byteCount
             publishedSeq = block.place.lastSeq
         }
@@ -165,6 +172,5 @@ extension StoreCore {
         if !valueIndexes.isEmpty {
             for at in 0..<count { publishValues(inFlightOps[at]) }
         }
-        inFlightOps.removeAll()
     }
 }

@@ -2,11 +2,14 @@
 //
 //   slot, u64:  fingerprint (upper 32) | ordinal + 1 (lower 32); 0 is empty
 //
-// A slot's home is the upper bits of the fingerprint, so the table is ordered by fingerprint but for collisions and
-// grows by one pass in order. A hit is only a candidate: the caller confirms it on the record.
+// A slot's home is the upper bits of the fingerprint, so the table is ordered by fingerprint but for collisions. A hit
+// is only a candidate: the caller confirms it on the record.
+//
+// It grows without a pause: a larger table is put beside the old one, and every insert moves a few slots over, in the
+// order of the old table and a whole cluster at a time. So the old home of a fingerprint alone tells which of the two
+// has all of its slots.
 
 import CLarder
-import LarderFormat
 
 /// The hash part of the index. Owned by one thread.
 ///
@@ -21,135 +24,157 @@ struct KeyIndex: ~Copyable {
     }
 
     private(set) var count = 0
-    private(set) var capacity: Int
-    private var slots: UnsafeMutablePointer<UInt64>
+    private var slots: SlotTable
+    /// The table that is being moved into `slots`; of no capacity when there is none.
+    private var old = SlotTable.none
+    /// Where the move began, at an empty slot, and how many slots from there on are done.
+    private var moveStart = 0
+    private var movedCount = 0
     private let growth: Growth
     /// The count at which the table grows.
     private var countMax: Int
     private static let smallest = 4096
+    /// Slots looked at for an insert: few enough to cost little, and the old table is done long before the new is full.
+    private static let movesPerInsert = 64
 
     /// - Parameter expected: records that are to fit without growing.
     init(expected: Int = 0, growth: Growth = .double) {
         self.growth = growth
-        capacity = max(KeyIndex.smallest, expected * 5 / 4 + 1)
-        countMax = KeyIndex.countMax(capacity, growth)
-        slots = KeyIndex.allocate(capacity)
+        slots = SlotTable(capacity: max(KeyIndex.smallest, expected * 5 / 4 + 1))
+        countMax = KeyIndex.countMax(slots.capacity, growth)
     }
 
-    deinit { KeyIndex.free(slots, capacity) }
+    deinit {
+        slots.free()
+        old.free()
+    }
 
     private static func countMax(_ capacity: Int, _ growth: Growth) -> Int {
         growth == .double ? capacity / 5 * 4 : capacity / 6 * 5
     }
 
-    private static func allocate(_ count: Int) -> UnsafeMutablePointer<UInt64> {
-        guard let memory = larder_memory_map(count * 8) else { preconditionFailure("out of memory for the index") }
-        return memory.bindMemory(to: UInt64.self, capacity: count)
+    /// Slots that there is memory for.
+    var capacity: Int { slots.capacity + old.capacity }
+    var isGrowing: Bool { old.capacity != 0 }
+
+    /// The table that has the slots of a fingerprint.
+    @inline(__always)
+    private func table(of fingerprint: UInt32) -> SlotTable {
+        if old.capacity == 0 { return slots }
+        return old.distance(moveStart, old.home(fingerprint)) < movedCount ? slots : old
     }
-
-    private static func free(_ slots: UnsafeMutablePointer<UInt64>, _ count: Int) {
-        larder_memory_unmap(UnsafeMutableRawPointer(slots), count * 8)
-    }
-
-    @inline(__always)
-    private func home(_ fingerprint: UInt32) -> Int { (Int(fingerprint) &* capacity) &>> 32 }
-
-    @inline(__always)
-    private func behind(_ at: Int) -> Int { at &+ 1 == capacity ? 0 : at &+ 1 }
-
-    /// How far `at` lies behind `from`, around the end.
-    @inline(__always)
-    private func distance(_ from: Int, _ at: Int) -> Int { at >= from ? at &- from : at &- from &+ capacity }
 
     /// Has the memory of a lookup fetched that comes soon.
     @inline(__always)
-    func prefetch(_ fingerprint: UInt32) { larder_prefetch(UnsafeRawPointer(slots + home(fingerprint))) }
+    func prefetch(_ fingerprint: UInt32) {
+        let table = table(of: fingerprint)
+        larder_prefetch(UnsafeRawPointer(table.base + table.home(fingerprint)))
+    }
 
     /// The next candidate with this fingerprint.
     ///
     /// - Parameter probe: 0 to begin; moved on, so that the same call goes on behind the last candidate.
     @inline(__always)
     func next(_ fingerprint: UInt32, _ probe: inout Int) -> UInt32? {
-        var at = home(fingerprint) &+ probe
-        if at >= capacity { at &-= capacity }
+        let table = table(of: fingerprint)
+        var at = table.home(fingerprint) &+ probe
+        if at >= table.capacity { at &-= table.capacity }
         while true {
-            let slot = slots[at]
+            let slot = table.base[at]
             if slot == 0 { return nil }
             probe &+= 1
             if UInt32(truncatingIfNeeded: slot &>> 32) == fingerprint { return UInt32(truncatingIfNeeded: slot) &- 1 }
-            at = behind(at)
+            at = table.behind(at)
         }
     }
 
+    @inline(__always)
     mutating func insert(_ fingerprint: UInt32, ordinal: UInt32) {
-        if count >= countMax { grow() }
-        place(UInt64(fingerprint) &<< 32 | UInt64(ordinal &+ 1))
-        count &+= 1
+        insert(slot: UInt64(fingerprint) &<< 32 | UInt64(ordinal &+ 1))
     }
 
+    /// Puts in a slot as `eachSlot` gave it.
     @inline(__always)
-    private mutating func place(_ slot: UInt64) {
-        var at = home(UInt32(truncatingIfNeeded: slot &>> 32))
-        while slots[at] != 0 { at = behind(at) }
-        slots[at] = slot
+    mutating func insert(slot: UInt64) {
+        if count >= countMax { beginGrowing() }
+        if old.capacity != 0 { move(KeyIndex.movesPerInsert) }
+        table(of: UInt32(truncatingIfNeeded: slot &>> 32)).place(slot)
+        count &+= 1
     }
 
     /// Takes out the slot of this fingerprint and ordinal; false when there is none.
     @discardableResult
     mutating func remove(_ fingerprint: UInt32, ordinal: UInt32) -> Bool {
-        let wanted = UInt64(fingerprint) &<< 32 | UInt64(ordinal &+ 1)
-        var at = home(fingerprint)
-        while slots[at] != wanted {
-            if slots[at] == 0 { return false }
-            at = behind(at)
-        }
-        // Those behind move up, unless they are at home already (Knuth, volume 3, algorithm R of section 6.4).
-        var hole = at
-        var next = behind(at)
-        while slots[next] != 0 {
-            let nextHome = home(UInt32(truncatingIfNeeded: slots[next] &>> 32))
-            if distance(nextHome, next) >= distance(hole, next) {
-                slots[hole] = slots[next]
-                hole = next
-            }
-            next = behind(next)
-        }
-        slots[hole] = 0
-        count &-= 1
-        return true
+        let isFound = table(of: fingerprint).remove(UInt64(fingerprint) &<< 32 | UInt64(ordinal &+ 1))
+        if isFound { count &-= 1 }
+        return isFound
     }
 
     mutating func removeAll() {
-        KeyIndex.free(slots, capacity)
-        capacity = KeyIndex.smallest
-        countMax = KeyIndex.countMax(capacity, growth)
-        slots = KeyIndex.allocate(capacity)
+        slots.free()
+        old.free()
+        old = .none
+        slots = SlotTable(capacity: KeyIndex.smallest)
+        countMax = KeyIndex.countMax(slots.capacity, growth)
         count = 0
     }
 
     /// Takes out the slot of this ordinal, whatever its fingerprint. Walks over all slots.
     mutating func remove(ordinal: UInt32) {
-        for at in 0..<capacity where slots[at] != 0 && UInt32(truncatingIfNeeded: slots[at]) == ordinal &+ 1 {
-            remove(UInt32(truncatingIfNeeded: slots[at] &>> 32), ordinal: ordinal)
-            return
+        for table in [slots, old] {
+            for at in 0..<table.capacity where table.base[at] != 0 {
+                guard UInt32(truncatingIfNeeded: table.base[at]) == ordinal &+ 1 else { continue }
+                remove(UInt32(truncatingIfNeeded: table.base[at] &>> 32), ordinal: ordinal)
+                return
+            }
         }
     }
 
-    /// Gives every ordinal a new number; those that map to nil are dropped.
+    /// Shows every slot, nearly in the order of fingerprints.
+    func eachSlot<E: Error>(_ body: (UInt64) throws(E) -> Void) throws(E) {
+        for at in 0..<slots.capacity where slots.base[at] != 0 { try body(slots.base[at]) }
+        for at in 0..<old.capacity where old.base[at] != 0 { try body(old.base[at]) }
+    }
+
+    /// Gives every ordinal a new number.
     mutating func renumber(_ map: (UInt32) -> UInt32) {
-        for at in 0..<capacity where slots[at] != 0 {
-            let ordinal = UInt32(truncatingIfNeeded: slots[at]) &- 1
-            slots[at] = slots[at] & 0xFFFF_FFFF_0000_0000 | UInt64(map(ordinal) &+ 1)
-        }
+        slots.renumber(map)
+        old.renumber(map)
     }
 
-    private mutating func grow() {
-        let old = slots
-        let oldCapacity = capacity
-        capacity = growth == .double ? capacity * 2 : capacity * 5 / 4
-        countMax = KeyIndex.countMax(capacity, growth)
-        slots = KeyIndex.allocate(capacity)
-        for at in 0..<oldCapacity where old[at] != 0 { place(old[at]) }
-        KeyIndex.free(old, oldCapacity)
+    // MARK: Growing
+
+    private mutating func beginGrowing() {
+        move(Int.max)
+        old = slots
+        slots = SlotTable(capacity: growth == .double ? old.capacity * 2 : old.capacity * 5 / 4)
+        countMax = KeyIndex.countMax(slots.capacity, growth)
+        moveStart = 0
+        while old.base[moveStart] != 0 { moveStart = old.behind(moveStart) }
+        movedCount = 0
+    }
+
+    /// Moves on by about so many slots of the old table, to the end of a cluster.
+    private mutating func move(_ slotCount: Int) {
+        guard old.capacity != 0 else { return }
+        var left = slotCount
+        var at = moveStart &+ movedCount
+        if at >= old.capacity { at &-= old.capacity }
+        while true {
+            let slot = old.base[at]
+            if slot != 0 {
+                slots.place(slot)
+                old.base[at] = 0
+            } else if movedCount >= old.capacity {
+                // What went around the end was moved as well.
+                old.free()
+                old = .none
+                return
+            }
+            movedCount &+= 1
+            left &-= 1
+            at = old.behind(at)
+            if slot == 0 && left <= 0 { return }
+        }
     }
 }

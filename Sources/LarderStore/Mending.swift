@@ -28,7 +28,8 @@ extension StoreCore {
             records.append((table.firstSeq(ordinal), table[ordinal], ordinal))
         }
         records.sort { $0.firstSeq < $1.firstSeq }
-        var map = [UInt32](repeating: UInt32.max, count: table.count)
+        // No slot is of a hole; if one were, it would be of a record that is not confirmed.
+        var map = [UInt32](repeating: 0, count: table.count)
         var adopted: [(fingerprint: UInt32, ordinal: UInt32)] = []
         table.removeAll()
         for record in records {

@@ -129,8 +129,19 @@ extension StoreCore {
         let (segment, commit) = try locate(place)
         switch try entry(segment, commit, place) {
         case .cold(let read): return .cold(read)
-        case .entry(let view): return .found(stored(view, changedAt: commit.time))
+        case .entry(let view):
+            try confirm(view, ordinal, place)
+            return .found(stored(view, changedAt: commit.time))
         }
+    }
+
+    /// What is found by its place in the order, and not by its key, has to be the record of that place.
+    @inline(__always)
+    func confirm(_ view: EntryView, _ ordinal: UInt32, _ place: Place) throws(StoreError) {
+        if view.firstSeq == table.firstSeq(ordinal) { return }
+        let offset = Int(place.offset)
+        throw .damaged(
+            path: segment(place.segment)?.path ?? path, offset: offset, fault: FormatError(.badStructure, at: offset))
     }
 
     @inline(__always)
@@ -158,6 +169,7 @@ extension StoreCore {
                 switch try entry(segment, commit, place) {
                 case .cold(let read): return .cold(read)
                 case .entry(let view):
+                    try confirm(view, UInt32(truncatingIfNeeded: ordinal), place)
                     if cursor.count > 0 && view.payload.count > cursor.byteLimit { return .done(isEnd: false) }
                     show(stored(view, changedAt: commit.time))
                     cursor.limit -= 1

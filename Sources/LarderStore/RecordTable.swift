@@ -34,10 +34,10 @@ struct Place: Equatable {
 
 /// The ordinal part of the index. Owned by one thread.
 struct RecordTable: ~Copyable {
-    private static let chunkCount = 4096
+    static let chunkCount = 4096
     private static let placesOffset = 8
     private static let seqsOffset = placesOffset + 8 * chunkCount
-    private static let chunkByteCount = seqsOffset + 4 * chunkCount
+    static let chunkByteCount = seqsOffset + 4 * chunkCount
 
     /// Ordinals given out, holes included.
     private(set) var count = 0
@@ -88,14 +88,20 @@ struct RecordTable: ~Copyable {
             while count & 4095 != 0 { store(.hole, difference: UInt32.max) }
         }
         if count & 4095 == 0 {
-            let chunk = UnsafeMutableRawPointer.allocate(byteCount: Self.chunkByteCount, alignment: 8)
+            let chunk = addChunk()
+            chunk.initializeMemory(as: UInt8.self, repeating: 0, count: Self.chunkByteCount)
             chunk.storeBytes(of: firstSeq, as: UInt64.self)
-            chunks.append(chunk)
         }
         let base = chunks[chunks.count &- 1].load(as: UInt64.self)
         let ordinal = UInt32(truncatingIfNeeded: count)
         store(place, difference: UInt32(truncatingIfNeeded: firstSeq &- base))
         return ordinal
+    }
+
+    private mutating func addChunk() -> UnsafeMutableRawPointer {
+        let chunk = UnsafeMutableRawPointer.allocate(byteCount: Self.chunkByteCount, alignment: 8)
+        chunks.append(chunk)
+        return chunk
     }
 
     private mutating func store(_ place: Place, difference: UInt32) {
@@ -135,9 +141,9 @@ struct RecordTable: ~Copyable {
     /// Whether so many are holes that numbering anew is worth it.
     var isWorthRenumbering: Bool { holeCount > 65_536 && holeCount > count / 4 }
 
-    /// Closes the holes. Returns the table from old ordinals to new ones.
+    /// Closes the holes. Returns the table from old ordinals to new ones; what it has for holes means nothing.
     mutating func renumber() -> [UInt32] {
-        var map = [UInt32](repeating: UInt32.max, count: count)
+        var map = [UInt32](repeating: 0, count: count)
         let old = chunks
         let oldCount = count
         chunks = []
@@ -155,5 +161,36 @@ struct RecordTable: ~Copyable {
         }
         if oldCount & 4095 != 0, let last = old.last { last.deallocate() }
         return map
+    }
+
+    // MARK: As bytes
+
+    /// Shows every chunk as it lies; the last one's unused ordinals are zeros.
+    func eachChunk<E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> Void) throws(E) {
+        for chunk in chunks { try body(UnsafeRawBufferPointer(start: chunk, count: Self.chunkByteCount)) }
+    }
+
+    /// A table of so many ordinals whose chunks `fill` reads in, one after the other.
+    ///
+    /// - Returns: nil when a place is of a kind at or above `kindCount`, or when `fill` says no.
+    static func filled(
+        count: Int, kindCount: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Bool
+    ) -> RecordTable? {
+        var table = RecordTable()
+        while table.count < count {
+            let chunk = table.addChunk()
+            guard fill(UnsafeMutableRawBufferPointer(start: chunk, count: chunkByteCount)) else { return nil }
+            let used = min(chunkCount, count - table.count)
+            let places = chunk + placesOffset
+            var highestKind: UInt64 = 0
+            for at in 0..<used {
+                let raw = places.load(fromByteOffset: at &* 8, as: UInt64.self)
+                highestKind = max(highestKind, raw & 0xFF)
+                table.holeCount &+= raw == 0 ? 1 : 0
+            }
+            guard highestKind < max(kindCount, 1) else { return nil }
+            table.count += used
+        }
+        return table
     }
 }

@@ -1,22 +1,26 @@
-// Opening: the log is read from its beginning, checked, and its tail mended. FORMAT.md section 10.
+// Opening: the log is read from its beginning or from the checkpoint on, checked, and its tail mended. FORMAT.md
+// section 10.
 
 import LarderFormat
 
 extension StoreCore {
-    /// Reads the whole log, fills the index, and finds where the log ends.
+    /// Reads the log, or what of it no checkpoint covers, fills the index, and finds where the log ends.
     mutating func recover() throws(StoreError) {
         let names: [String]
         do throws(SystemError) { names = try files.list(logPath) ?? [] } catch { throw .system(error) }
         let numbers = names.compactMap { Segment.number(ofName: $0) }.sorted()
-        var previousEnd = LogPosition(segment: numbers.first ?? 1, offset: 0)
-        var knownSynced = LogPosition(segment: 0, offset: 0)
+        let replay = try restoreCheckpoint(numbers)
+        var previousEnd = replay ?? LogPosition(segment: numbers.first ?? 1, offset: 0)
+        // All that a checkpoint covers was durable before it was written.
+        var knownSynced = replay ?? LogPosition(segment: 0, offset: 0)
         var isCut = false
         var isRunOpen = false
-        scan: for (at, number) in numbers.enumerated() {
+        scan: for (at, number) in numbers.enumerated() where number >= replay?.segment ?? 0 {
             let scanner = try SegmentScanner(files: files, path: logPath + "/" + Segment.name(number), number: number)
             defer { scanner.close() }
-            if at == 0, number > 1 { try loseMissing(scanner) }
-            if let hole = hole(before: at, numbers) {
+            let isCovered = number == replay?.segment
+            if at == 0, number > 1, replay == nil { try loseMissing(scanner) }
+            if !isCovered, let hole = hole(before: at, numbers) {
                 if try isSynced(hole, numbers, at, 0) {
                     try loseMissing(scanner)
                 } else if hole.segment > numbers[at - 1] {
@@ -25,9 +29,18 @@ extension StoreCore {
                     break scan
                 }
             }
-            segments.append(Segment(number: number, path: scanner.path))
-            previousEnd = LogPosition(segment: number, offset: 0)
-            var offset = 0
+            if !isCovered { segments.append(Segment(number: number, path: scanner.path)) }
+            previousEnd = LogPosition(segment: number, offset: isCovered ? previousEnd.offset : 0)
+            var offset = Int(previousEnd.offset)
+            gathered = SegmentChanges(segment: number, start: previousEnd.offset)
+            if at + 1 < numbers.count, numbers[at + 1] == number + 1, !isRunOpen, let segment = segments.last,
+                let end = restoreSidecar(segment, from: offset)
+            {
+                // It was written when all of the segment was durable.
+                previousEnd = LogPosition(segment: number, offset: UInt32(end))
+                knownSynced = max(knownSynced, previousEnd)
+                continue
+            }
             while offset < scanner.size {
                 let header = try scanner.header(offset, epoch: identity.epoch)
                 if let header {
@@ -69,6 +82,10 @@ extension StoreCore {
         position = previousEnd
         firstUnsyncedSegment = knownSynced.segment
         try dropEmptyTail()
+        if gathered.segment != position.segment {
+            gathered = SegmentChanges(segment: position.segment, start: 0)
+            gathered.isIncomplete = position.offset > 0
+        }
         adoptOrphans()
         guard publishedSeq <= Self.publishedSeqMax else {
             throw .notALibrary(path: path, reason: "its log ends at seq \(publishedSeq), behind which there are none")
@@ -240,75 +257,7 @@ extension StoreCore {
             publishedSeq = max(publishedSeq, lastSeq)
         }
         segment.byteCount = offset + Int(header.blockByteCount)
+        segment.lastBlockOffset = offset
         return true
-    }
-
-    mutating func applyEntry(
-        _ entry: EntryView, _ time: Int64, _ segment: Segment, _ offset: Int
-    ) throws(StoreError) {
-        report.entryCount += 1
-        guard entry.type <= EntryType.deleted else { return applyOther(entry, time) }
-        origins.note(entry.origin)
-        guard let kindIndex = indexOrShipped(entry.kind) else {
-            report.undeclaredKinds[entry.kind, default: 0] += 1
-            return
-        }
-        let isDelete = entry.type == EntryType.deleted
-        guard let range = isDelete ? 0..<entry.payload.count : try? kinds[kindIndex].keyRange(ofChecked: entry.payload)
-        else { return }
-        let key = UnsafeRawBufferPointer(rebasing: entry.payload[range])
-        let fingerprint = hasher.fingerprint(kind: entry.kind, key: key)
-        if !report.lostSpans.isEmpty {
-            try endOthers(kindIndex, key, fingerprint, except: entry.firstSeq)
-            refile(firstSeq: entry.firstSeq, kindIndex, fingerprint)
-        }
-        if isDelete { return applyDeleted(firstSeq: entry.firstSeq, fingerprint: fingerprint) }
-        let place = Place(
-            segment: segment.number, offset: UInt32(offset), kindIndex: kindIndex, entryByteCount: entry.byteCount)
-        segment.saveCount += 1
-        segment.liveCount += 1
-        if entry.type == EntryType.created {
-            applyCreated(place, firstSeq: entry.seq, fingerprint: fingerprint)
-        } else {
-            applyUpdated(place, firstSeq: entry.firstSeq, fingerprint: fingerprint)
-        }
-    }
-
-    /// The index of a kind; where its declaration is lost and it comes with Larder, it is taken from there.
-    private mutating func indexOrShipped(_ number: Int) -> UInt8? {
-        if let index = kinds.index(number) { return index }
-        guard let kind = options.kinds.first(where: { $0.number == number }) else { return nil }
-        declare(kind)
-        undeclared.insert(number)
-        return kinds.index(number)
-    }
-
-    mutating func applyOther(_ entry: EntryView, _ time: Int64) {
-        var reader = ByteReader(entry.payload)
-        do throws(FormatError) {
-            switch entry.type {
-            case EntryType.kind:
-                let kind = try Kind(from: &reader)
-                declare(kind)
-                undeclared.remove(kind.number)
-            case EntryType.origin:
-                origins.declare(try Origin(body: entry.payload, time: time))
-            case EntryType.importBegan:
-                origins.openImports.insert(try reader.varint())
-            case EntryType.importEnded:
-                origins.openImports.remove(try reader.varint())
-            case EntryType.recovered:
-                let from = try reader.varint()
-                let through = try reader.varint()
-                if from <= through { recoveredGaps.append(from...through) }
-            case EntryType.token:
-                let origin = try reader.varint()
-                origins.lastBatch[origin] = max(origins.lastBatch[origin] ?? 0, try reader.varint())
-            default:
-                break
-            }
-        } catch {
-            // The entry's CRC holds, so a newer writer made it: it is kept, and means nothing here.
-        }
     }
 }

@@ -18,6 +18,9 @@ public struct RecoveryReport: Equatable, Sendable {
     public var entryCount = 0
     public var byteCount = 0
 
+    /// Nothing of the log is lost, and everything in it has a meaning.
+    public var isWhole: Bool { lostSpans.isEmpty && undeclaredKinds.isEmpty }
+
     public init() {}
 }
 

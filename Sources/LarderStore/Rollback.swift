@@ -16,6 +16,7 @@ struct StagingMark {
     var tokenCount: Int
     var roomEnd: Int
     var sealedCount: Int
+    var otherCount: Int
 }
 
 extension StoreCore {
@@ -24,7 +25,7 @@ extension StoreCore {
             open: open, slabUsed: open.slab?.used ?? 0, blockCount: staged.blocks.count,
             operationCount: stagedOps.count, nextSeq: nextSeq, position: position, writeHandle: writeHandle,
             retiredCount: retiredHandles.count, originCount: origins.origins.count, tokenCount: staged.tokens.count,
-            roomEnd: room.end, sealedCount: staged.sealed.count)
+            roomEnd: room.end, sealedCount: staged.sealed.count, otherCount: staged.others.count)
     }
 
     /// Undoes everything that was staged since the mark. Nothing of it was handed out, since a commit is only taken
@@ -35,6 +36,7 @@ extension StoreCore {
         mark.open.slab?.used = mark.slabUsed
         staged.blocks.removeLast(staged.blocks.count - mark.blockCount)
         staged.tokens.removeLast(staged.tokens.count - mark.tokenCount)
+        staged.others.removeLast(staged.others.count - mark.otherCount)
         open = mark.open.entryCount == 0 ? .none : mark.open
         stagedOps.truncate(to: mark.operationCount)
         // What was superseded by these changes is current again.

@@ -8,6 +8,7 @@ extension StoreCore {
         _ numbers: [UInt32], _ at: Int, _ scanner: SegmentScanner, _ header: BlockHeader?, _ offset: Int
     ) throws(StoreError) -> Int {
         let before = publishedSeq
+        gathered.isIncomplete = true
         guard let header, let segment = segments.last else {
             var next = offset + BlockHeader.alignment
             var first: UInt64?
@@ -25,6 +26,7 @@ extension StoreCore {
             }
             let through = first.map { $0 - 1 } ?? before
             segments.last?.byteCount = next
+            segments.last?.lastBlockOffset = nil
             report.lostSpans.append(
                 LostSpan(after: before, through: max(through, before), segment: scanner.number, offset: offset))
             publishedSeq = max(publishedSeq, through)
@@ -39,6 +41,7 @@ extension StoreCore {
             start = end
         }
         segment.byteCount = offset + Int(header.blockByteCount)
+        segment.lastBlockOffset = offset
         return offset + Int(header.blockByteCount)
     }
 

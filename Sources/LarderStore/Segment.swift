@@ -25,6 +25,8 @@ final class Segment {
     let path: String
     /// Bytes of whole, durable blocks.
     var byteCount = 0
+    /// Where the last of them begins; nil when there is none, or its header is damaged.
+    var lastBlockOffset: Int?
     /// Ascending by offset and by seq.
     var commits: ContiguousArray<CommitPlace> = []
     /// Saves in it, and how many of them are still current.
@@ -67,9 +69,14 @@ final class Segment {
         return String(repeating: "0", count: max(0, 8 - digits.count)) + digits + ".seg"
     }
 
+    static func sidecarName(_ number: UInt32) -> String { name(number).dropLast(3) + "idx" }
+
     /// The number in a segment's file name, or nil for other names.
-    static func number(ofName name: String) -> UInt32? {
-        guard name.hasSuffix(".seg") else { return nil }
+    static func number(ofName name: String) -> UInt32? { Segment.number(ofName: name, suffix: ".seg") }
+    static func number(ofSidecarName name: String) -> UInt32? { Segment.number(ofName: name, suffix: ".idx") }
+
+    private static func number(ofName name: String, suffix: String) -> UInt32? {
+        guard name.hasSuffix(suffix) else { return nil }
         let digits = name.dropLast(4)
         guard digits.count >= 8, digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }), let n = UInt32(digits), n > 0,
             n < 1 << 20

@@ -170,6 +170,7 @@ extension StoreCore {
                 at: open.cursor, type: type, seq: seq, commitFirstSeq: open.firstSeq, body: bytes)
         }
         _ = advance(count, seq: seq, isPlain: false)
+        staged.others.append(OtherEntry(seq: seq, type: type, time: staged.time, body: body))
     }
 
     /// Writes the open block's header and padding, and puts it with the staged commit.

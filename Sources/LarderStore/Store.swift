@@ -39,10 +39,12 @@ public final class Store {
 
     deinit { close() }
 
-    /// Closes the files and gives up the lock. What was staged and not committed is gone; take and finish commits first.
+    /// Closes the files and gives up the lock, leaving a checkpoint where that is worth it. What was staged and not
+    /// committed is gone; take and finish commits first. May wait for the disk.
     public func close() {
         guard !isClosed else { return }
         isClosed = true
+        if lockHandle != nil { core.writeCheckpointIfWorthIt() }
         core.closeFiles()
         if let lockHandle { files.close(lockHandle) }
     }

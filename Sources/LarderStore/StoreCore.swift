@@ -18,6 +18,11 @@ public struct StoreOptions: Sendable {
     public var kinds: [Kind] = []
     /// The canary: commit jobs do not sync. For the test that must notice.
     public var skipsSyncs = false
+    /// A store that is closed leaves the next opening at most this much of the log to read, in bytes, if need be by
+    /// writing a checkpoint.
+    public var replayByteCountMax = 4_194_304
+    /// Opening passes over the checkpoint and checks every byte of the log.
+    public var readsWholeLog = false
 
     public init() {}
 }
@@ -52,6 +57,12 @@ struct StoreCore: ~Copyable {
     var durable = LogPosition(segment: 1, offset: 0)
     /// The first segment of which recovery does not know that all of it was durable.
     var firstUnsyncedSegment: UInt32 = 0
+    /// From here on the log is not in the checkpoint that is there.
+    var replayStart = LogPosition(segment: 0, offset: 0)
+    /// What the entries of the log's last segment did to the index, and the sidecars of those before it that wait to be
+    /// written.
+    var gathered = SegmentChanges(segment: 0, start: 0)
+    var sealed: [Sidecar] = []
     var writeHandle: FileHandle?
     var retiredHandles: [FileHandle] = []
     var room = LaidOutRoom()
@@ -172,50 +183,6 @@ struct StoreCore: ~Copyable {
         retiredHandles = []
     }
 
-    // MARK: Index changes, in the order of the log
-
-    /// A record that was not there is now.
-    @inline(__always)
-    mutating func applyCreated(_ place: Place, firstSeq: UInt64, fingerprint: UInt32) {
-        let ordinal = table.append(place, firstSeq: firstSeq)
-        index.insert(fingerprint, ordinal: ordinal)
-        liveCounts[Int(place.kindIndex)] &+= 1
-    }
-
-    /// A record's entry is superseded by another, or the record comes back.
-    mutating func applyUpdated(_ place: Place, firstSeq: UInt64, fingerprint: UInt32) {
-        guard let ordinal = table.ordinal(firstSeq: firstSeq) else {
-            // Its hole was closed since it was deleted, or the entry that first saved it is lost.
-            return updateOrphan(place, firstSeq: firstSeq, fingerprint: fingerprint)
-        }
-        let old = table[ordinal]
-        if old.isHole {
-            index.insert(fingerprint, ordinal: ordinal)
-            liveCounts[Int(place.kindIndex)] &+= 1
-        } else {
-            segment(old.segment)?.liveCount &-= 1
-        }
-        table.set(ordinal, place)
-    }
-
-    mutating func applyDeleted(firstSeq: UInt64, fingerprint: UInt32) {
-        guard let ordinal = table.ordinal(firstSeq: firstSeq) else { return deleteOrphan(firstSeq: firstSeq) }
-        let old = table[ordinal]
-        guard !old.isHole else { return }
-        segment(old.segment)?.liveCount &-= 1
-        liveCounts[Int(old.kindIndex)] &-= 1
-        index.remove(fingerprint, ordinal: ordinal)
-        table.set(ordinal, .hole)
-    }
-
-    mutating func closeHolesIfWorthIt() {
-        guard table.isWorthRenumbering else { return }
-        let map = table.renumber()
-        index.renumber { map[Int($0)] }
-        valueIndexes = [:]
-        generation &+= 1
-    }
-
     // MARK: Reading one entry
 
     enum EntryRead {
@@ -244,7 +211,7 @@ struct StoreCore: ~Copyable {
     ) throws(StoreError) -> EntryRead {
         let offset = Int(place.offset)
         if let bytes = slabs.bytes(segment: segment.number, offset: offset), let base = bytes.baseAddress {
-            return .entry(try decode(base, bytes.count, segment, commit, offset, isVerified: false))
+            return .entry(try decode(base, bytes.count, segment, commit, place, isVerified: false))
         }
         let end = Int(commit.end)
         var needed = min(place.likelyByteCount, end - offset)
@@ -260,7 +227,7 @@ struct StoreCore: ~Copyable {
             let whole = try wholeByteCount(bytes, segment, offset, end)
             if whole <= bytes.count {
                 return .entry(
-                    try decode(base, min(bytes.count, end - offset), segment, commit, offset, isVerified: true))
+                    try decode(base, min(bytes.count, end - offset), segment, commit, place, isVerified: true))
             }
             needed = whole
         }
@@ -281,13 +248,23 @@ struct StoreCore: ~Copyable {
     }
 
     private func decode(
-        _ base: UnsafeRawPointer, _ count: Int, _ segment: Segment, _ commit: CommitPlace, _ offset: Int,
+        _ base: UnsafeRawPointer, _ count: Int, _ segment: Segment, _ commit: CommitPlace, _ place: Place,
         isVerified: Bool
     ) throws(StoreError) -> EntryView {
+        let offset = Int(place.offset)
         do throws(FormatError) {
-            return try readEntry(
+            let view = try readEntry(
                 base: base, offset: 0, end: count, commitFirstSeq: commit.firstSeq, commitTime: commit.time,
                 isVerified: isVerified)
+            // The index is not believed: it may come from a checkpoint.
+            guard isSave(view, place) else { throw FormatError(.badStructure, at: offset) }
+            return view
         } catch { throw .damaged(path: segment.path, offset: offset, fault: error) }
+    }
+
+    /// Whether an entry brought a record of the kind that the place says.
+    @inline(__always)
+    func isSave(_ view: EntryView, _ place: Place) -> Bool {
+        view.isSave && kinds.index(view.kind) == place.kindIndex
     }
 }

@@ -16,6 +16,7 @@ final class ValueIndex {
 
     var isReady: Bool { walkedThrough == nil }
     var count: Int { index.count + crowdedCount }
+    var isGrowing: Bool { index.isGrowing }
     /// So much of it points at values that are gone that it is better made anew. Never while it is made: it would not
     /// come to an end.
     var isWornOut: Bool { isReady && staleCount > 1_000 && staleCount > count / 4 }

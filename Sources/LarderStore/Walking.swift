@@ -62,7 +62,8 @@ extension StoreCore {
             let place = table[UInt32(truncatingIfNeeded: ordinal)]
             if !place.isHole && (wanted == nil || place.kindIndex == wanted) {
                 guard !room.isUsedUp else { return .more }
-                if let view = nearby.entry(at: place) {
+                if let view = nearby.entry(at: place), isSave(view, place) {
+                    try confirm(view, UInt32(truncatingIfNeeded: ordinal), place)
                     guard visit(stored(view, changedAt: nearby.time)) else { return .stopped }
                     walk.lastFirstSeq = view.firstSeq
                     room.take(view.payload.count)
@@ -71,6 +72,7 @@ extension StoreCore {
                     switch try entry(segment, commit, place) {
                     case .cold(let read): return .cold(read)
                     case .entry(let view):
+                        try confirm(view, UInt32(truncatingIfNeeded: ordinal), place)
                         guard visit(stored(view, changedAt: commit.time)) else { return .stopped }
                         walk.lastFirstSeq = view.firstSeq
                         room.take(view.payload.count)

@@ -134,17 +134,23 @@ extension Bench {
         try host.stop()
     }
 
-    /// From the start of the process to the first answered GET.
+    /// From the start of the process to the first answered GET: killed behind an import and never closed, then closed.
     func measureOpen() throws(BenchError) {
         let titles = try PackedTitles(path: dataset, recordCount: recordCount)
         let records = try EncodedTitles(titles)
-        var host = try libraryHost()
+        progress("importing, for a host that is killed")
+        var host = try freshHost()
+        _ = try host.client(importArguments())
         var random = SplitMix(seed: 6)
-        for isCrash in [false, true] {
+        for isCrash in [true, false] {
             var samples = Samples()
+            var closing = Samples()
             for run in 1...5 {
                 progress("open after \(isCrash ? "kill -9" : "a close"), run \(run) of 5")
+                let before = monotonicNanoseconds()
                 if isCrash { host.kill() } else { try host.stop() }
+                // Only the first close has something to write.
+                if run == 1 { closing.add(seconds(from: before, to: monotonicNanoseconds())) }
                 host = try HostProcess(library: host.library, socket: socket)
                 let client = try host.connect()
                 let position = random.below(records.count)
@@ -158,8 +164,11 @@ extension Bench {
             var line = ResultLine("open")
             line.set("after", isCrash ? "kill" : "close")
             line.set(seconds: samples, records: recordCount, byteCount: logByteCount)
+            if !isCrash { line.set("close_seconds", closing.median, places: 4) }
+            line.set("anonymous_bytes", host.anonymousByteCount)
             say(line)
         }
         try host.stop()
+        removeDirectory(host.library)
     }
 }

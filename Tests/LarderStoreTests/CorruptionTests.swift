@@ -113,6 +113,7 @@ import Testing
         driver.store.close()
         let block = try library.blocks()[3]
         library.spoil { $0[block.offset + 9] ^= 8 }
+        try library.files.remove("library/checkpoint")
         let again = try StoreDriver(library.files, options: library.options, model: driver.model, now: 6_000_000)
         try expectLost(again, block.entries[0].seq...block.entries[9].seq, "the last block before opening")
     }

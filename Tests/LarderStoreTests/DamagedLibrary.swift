@@ -37,6 +37,8 @@ struct DamagedLibrary {
         lastSeq = driver.store.lastSeq
         epoch = driver.store.epoch
         driver.store.close()
+        // What is damaged here is found by reading the whole log.
+        try files.remove("library/checkpoint")
     }
 
     /// Three commits of ten books: blocks 1, 2 and 3.

@@ -44,6 +44,37 @@ import Testing
         compare(index, model)
     }
 
+    @Test("while the table grows every slot is found, and can be taken out", arguments: [UInt64(1), 2, 3])
+    func growing(seed: UInt64) {
+        var random = SplitMix64(seed: seed)
+        var index = KeyIndex()
+        var model: [UInt32: Set<UInt32>] = [:]
+        var growths = 0
+        for ordinal in 0..<30_000 as Range<UInt32> {
+            let wasGrowing = index.isGrowing
+            // Many at the end of the table, so that a cluster goes around it.
+            let isAtEnd = random.next() % 40 == 0
+            let fingerprint = isAtEnd ? UInt32.max - ordinal % 7 : UInt32(truncatingIfNeeded: random.next())
+            index.insert(fingerprint, ordinal: ordinal)
+            model[fingerprint, default: []].insert(ordinal)
+            guard index.isGrowing || wasGrowing else { continue }
+            growths += wasGrowing ? 0 : 1
+            if random.next() % 2 == 0, let (fingerprint, ordinals) = model.randomElement(using: &random),
+                let ordinal = ordinals.first
+            {
+                let isRemoved = index.remove(fingerprint, ordinal: ordinal)
+                #expect(isRemoved)
+                model[fingerprint]?.remove(ordinal)
+            }
+            if ordinal % 16 == 0 || !index.isGrowing { compare(index, model) }
+        }
+        #expect(growths >= 3)
+        var seen = 0
+        index.eachSlot { _ in seen += 1 }
+        let count = index.count
+        #expect(seen == count)
+    }
+
     private func compare(_ index: borrowing KeyIndex, _ model: [UInt32: Set<UInt32>]) {
         let count = index.count
         #expect(count == model.values.reduce(0) { $0 + $1.count })

@@ -49,6 +49,8 @@ final class StoreDriver {
         var options = StoreOptions()
         options.kinds = TestKinds.all
         options.segmentByteCountMax = segment
+        // Every close leaves a checkpoint.
+        options.replayByteCountMax = 0
         return options
     }
 

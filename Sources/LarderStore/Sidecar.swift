@@ -1,0 +1,257 @@
+// What one segment does to the index: gathered as its entries become visible, and written beside the segment when the
+// log has moved on. FORMAT.md section 11.
+
+import LarderFormat
+
+/// A change of the index.
+struct IndexChange {
+    /// 24 bytes of a sidecar: place, first seq, fingerprint, 1 for a record that is created.
+    static let byteCount = 24
+
+    /// A hole when the record was deleted.
+    var place: Place
+    var firstSeq: UInt64
+    var fingerprint: UInt32
+    var isCreated: Bool
+}
+
+/// An entry that is of no record, and means something to the store.
+struct OtherEntry {
+    var seq: UInt64
+    var type: UInt8
+    var time: Int64
+    var body: [UInt8]
+}
+
+/// The changes by the entries of one segment, in their order.
+struct SegmentChanges {
+    let segment: UInt32
+    /// From this offset on.
+    let start: UInt32
+    var changes: ContiguousArray<IndexChange> = []
+    var others: [OtherEntry] = []
+    /// Some are not here: nothing will be written.
+    var isIncomplete = false
+}
+
+/// A sidecar to be written. Immutable; any thread.
+struct Sidecar: Sendable {
+    let files: any StoreFiles
+    let path: String
+    let segmentPath: String
+    let lastBlockOffset: Int
+    let identity: Identity
+    let lastSeq: UInt64
+    let named: NamedSegment
+    let commits: ContiguousArray<CommitPlace>
+    /// Numbers of the kinds, in the order of their indexes.
+    let kinds: [Int]
+    let gathered: SegmentChanges
+
+    /// Writes it. Blocks, and does not wait for the disk to have it: nothing is meant by a sidecar.
+    func write() {
+        do throws(SystemError) {
+            let segment = try files.openForReading(segmentPath)
+            defer { files.close(segment) }
+            var named = named
+            named.lastBlock = try BlockMark(files: files, segment, at: lastBlockOffset, end: named.byteCount)
+            guard named.lastBlock != nil else { return }
+            let output = try IndexFileOutput(files: files, path: path)
+            defer { output.close() }
+            let position = LogPosition(segment: gathered.segment, offset: gathered.start)
+            var head = IndexFileHead(.sidecar, of: identity, position: position, lastSeq: lastSeq)
+            try output.append(SidecarSmallPart(named: named, kinds: kinds, others: gathered.others).encoded)
+            try output.endPart(.small, &head)
+            for commit in commits { try output.append(commit) }
+            try output.endPart(.commits, &head)
+            for change in gathered.changes {
+                try output.append(change.place.raw)
+                try output.append(change.firstSeq)
+                try output.append(UInt64(change.fingerprint) | (change.isCreated ? 1 << 32 : 0))
+            }
+            try output.endPart(.records, &head)
+            try output.finish(head, isSynced: false)
+        } catch {
+            // The segment will be read instead.
+        }
+    }
+}
+
+/// What of a sidecar has no fixed width.
+struct SidecarSmallPart {
+    var named: NamedSegment
+    var kinds: [Int]
+    var others: [OtherEntry]
+
+    init(named: NamedSegment, kinds: [Int], others: [OtherEntry]) {
+        self.named = named
+        self.kinds = kinds
+        self.others = others
+    }
+
+    var encoded: [UInt8] {
+        var writer = ByteWriter()
+        named.encode(into: &writer)
+        writer.varint(kinds.count)
+        for kind in kinds { writer.varint(kind) }
+        writer.varint(others.count)
+        for entry in others {
+            writer.u8(entry.type)
+            writer.varint(entry.seq)
+            writer.svarint(entry.time)
+            writer.byteString(entry.body)
+        }
+        return writer.bytes
+    }
+
+    /// Nil when the bytes are not what `encoded` gives.
+    init?(_ bytes: UnsafeRawBufferPointer) {
+        var reader = ByteReader(bytes)
+        do throws(FormatError) {
+            named = try NamedSegment(from: &reader)
+            kinds = []
+            others = []
+            for _ in 0..<(try reader.count(ofAtLeast: 1)) { kinds.append(try reader.varint(atMost: Int(Int32.max))) }
+            for _ in 0..<(try reader.count(ofAtLeast: 4)) {
+                let type = try reader.u8()
+                let (seq, time) = (try reader.varint(), try reader.svarint())
+                others.append(OtherEntry(seq: seq, type: type, time: time, body: Array(try reader.bytes())))
+            }
+            try reader.expectEnd()
+        } catch { return nil }
+    }
+}
+
+extension StoreCore {
+    func sidecarPath(_ number: UInt32) -> String { logPath + "/" + Segment.sidecarName(number) }
+
+    /// Notes what a commit did to the index. It is published, and its changes are still in flight.
+    mutating func gather(_ commit: Commit) {
+        var change = 0
+        var other = 0
+        for (at, block) in commit.blocks.enumerated() {
+            // A run that goes on in the next segment is judged with its blocks before one.
+            if at > 0 && block.segment != gathered.segment { gathered.isIncomplete = true }
+            gather(block.segment)
+            while change < inFlightOps.count, inFlightOps[change].seq <= block.place.lastSeq {
+                let op = inFlightOps[change]
+                gathered.changes.append(
+                    IndexChange(
+                        place: op.isDelete ? .hole : op.place, firstSeq: op.firstSeq, fingerprint: op.fingerprint,
+                        isCreated: op.firstSeq == op.seq))
+                change &+= 1
+            }
+            while other < commit.others.count, commit.others[other].seq <= block.place.lastSeq {
+                gathered.others.append(commit.others[other])
+                other += 1
+            }
+        }
+    }
+
+    /// Changes of another segment follow: the sidecar of the last goes with the next commit.
+    mutating func gather(_ number: UInt32) {
+        guard number != gathered.segment else { return }
+        if !gathered.isIncomplete, let segment = segment(gathered.segment), let block = segment.lastBlockOffset {
+            var named = NamedSegment(segment, lastBlock: nil)
+            let first = segment.commits.firstIndex { $0.start >= gathered.start } ?? segment.commits.count
+            let commits = ContiguousArray(segment.commits[first...])
+            named.commitCount = commits.count
+            sealed.append(
+                Sidecar(
+                    files: files, path: sidecarPath(segment.number), segmentPath: segment.path, lastBlockOffset: block,
+                    identity: identity, lastSeq: commits.last?.lastSeq ?? 0, named: named, commits: commits,
+                    kinds: kinds.schemas.map(\.kind.number), gathered: gathered))
+        }
+        gathered = SegmentChanges(segment: number, start: 0)
+    }
+
+    /// Takes away the sidecars of the segments that a checkpoint covers.
+    func removeSidecars(through number: UInt32) {
+        guard let names = try? files.list(logPath) else { return }
+        for name in names {
+            guard let found = Segment.number(ofSidecarName: name), found <= number else { continue }
+            // One that stays is of no use, and does no harm.
+            try? files.remove(logPath + "/" + name)
+        }
+    }
+
+    // MARK: Opening
+
+    /// Applies the changes of a segment that is to be read from an offset on, if a sidecar has them.
+    ///
+    /// - Returns: where the segment ends, or nil: it has to be read.
+    mutating func restoreSidecar(_ segment: Segment, from offset: Int) -> Int? {
+        guard !options.readsWholeLog, report.isWhole,
+            let input = try? IndexFileInput(.sidecar, files: files, path: sidecarPath(segment.number))
+        else { return nil }
+        defer { input.close() }
+        guard let head = input.head, head.isOf(identity), head.position.segment == segment.number,
+            Int(head.position.offset) == offset, head.lastSeq > publishedSeq,
+            let small = input.bytes(.small), let part = small.withUnsafeBytes({ SidecarSmallPart($0) }),
+            part.named.number == segment.number, part.named.lastBlock != nil, isThere(part.named, withMore: false),
+            let commits = input.readCommits(of: [part.named])?.first, let first = commits.first,
+            Int(first.start) >= offset, let changes = input.bytes(.records), isGood(changes, part, segment.number)
+        else { return nil }
+        for entry in part.others { apply(entry) }
+        // Places name kinds by the order in which the log declared them.
+        guard kinds.schemas.map(\.kind.number) == part.kinds else { return nil }
+        changes.withUnsafeBytes { apply($0, segment) }
+        segment.commits.append(contentsOf: commits)
+        segment.byteCount = part.named.byteCount
+        segment.lastBlockOffset = part.named.lastBlock?.offset
+        publishedSeq = head.lastSeq
+        return segment.byteCount
+    }
+
+    private func isGood(_ changes: [UInt8], _ part: SidecarSmallPart, _ number: UInt32) -> Bool {
+        guard changes.count % IndexChange.byteCount == 0,
+            part.kinds.starts(with: kinds.schemas.map(\.kind.number))
+        else { return false }
+        return changes.withUnsafeBytes { bytes in
+            stride(from: 0, to: bytes.count, by: IndexChange.byteCount).allSatisfy { at in
+                let place = StoreCore.change(bytes, at).place
+                return place.isHole || place.segment == number && Int(place.kindIndex) < part.kinds.count
+            }
+        }
+    }
+
+    private mutating func apply(_ entry: OtherEntry) {
+        entry.body.withUnsafeBytes { body in
+            var view = EntryView()
+            view.type = entry.type
+            view.seq = entry.seq
+            view.payload = body
+            applyOther(view, entry.time)
+        }
+    }
+
+    private mutating func apply(_ changes: UnsafeRawBufferPointer, _ segment: Segment) {
+        let ahead = 24 * IndexChange.byteCount
+        for at in stride(from: 0, to: changes.count, by: IndexChange.byteCount) {
+            if at &+ ahead < changes.count { index.prefetch(StoreCore.change(changes, at &+ ahead).fingerprint) }
+            let change = StoreCore.change(changes, at)
+            if change.place.isHole {
+                applyDeleted(firstSeq: change.firstSeq, fingerprint: change.fingerprint)
+                continue
+            }
+            segment.saveCount &+= 1
+            segment.liveCount &+= 1
+            if change.isCreated {
+                applyCreated(change.place, firstSeq: change.firstSeq, fingerprint: change.fingerprint)
+            } else {
+                applyUpdated(change.place, firstSeq: change.firstSeq, fingerprint: change.fingerprint)
+            }
+        }
+    }
+
+    @inline(__always)
+    private static func change(_ bytes: UnsafeRawBufferPointer, _ at: Int) -> IndexChange {
+        func word(_ offset: Int) -> UInt64 {
+            UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+        }
+        let rest = word(at &+ 16)
+        return IndexChange(
+            place: Place(raw: word(at)), firstSeq: word(at &+ 8), fingerprint: UInt32(truncatingIfNeeded: rest),
+            isCreated: rest &>> 32 & 1 == 1)
+    }
+}
