@@ -227,7 +227,7 @@ import Testing
         }
     }
 
-    @Test("lost spans and gaps of a log that was read as a whole are known after the next close too")
+    @Test("a log that has lost something gets no checkpoint, so that every opening names what is lost")
     func lostSpans() throws {
         let library = try DamagedLibrary.threeBlocks()
         let block = try library.blocks()[2]
@@ -237,7 +237,8 @@ import Testing
         #expect(lost.count == 1)
         driver.store.close()
         let again = try library.open()
-        #expect(again.store.report.lostSpans == lost && again.store.report.entryCount == 0)
+        #expect(again.store.report.lostSpans == lost && again.store.report.entryCount > 0)
+        #expect(library.files.content("library/checkpoint") == nil)
         var reader = Subscriber(again.store, after: 0)
         try reader.readToEnd(again)
         #expect(reader.lost.map(\.after) == lost.map(\.after))

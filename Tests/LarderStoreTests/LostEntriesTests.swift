@@ -58,6 +58,7 @@ import Testing
         try driver.write([.book(300, "behind")])
         try driver.commitAll()
         driver.store.close()
+        try library.files.remove("library/checkpoint")
         try spoil(library, seq: declared)
         let again = try library.open()
         #expect(again.store.report.undeclaredKinds == [64: 1])
