@@ -76,6 +76,7 @@ struct StoreCore: ~Copyable {
     var failure: String?
     var failureCode: Int32 = 0
     var clear: ClearRun?
+    var compaction: CompactionRun?
     /// By the kind's index; only of kinds that were asked for by value.
     var valueIndexes: [UInt8: ValueIndex] = [:]
     var merger = RecordMerger()

@@ -1,0 +1,95 @@
+// Compaction: what is asked of it, what it says, and its steps. design/compaction.md tells how it is done.
+
+import LarderFormat
+
+/// A key whose every entry goes, however young.
+public struct PurgedKey: Hashable, Sendable {
+    public var kind: Int
+    /// The encoded values of the kind's key fields.
+    public var key: [UInt8]
+
+    public init(kind: Int, key: [UInt8]) {
+        self.kind = kind
+        self.key = key
+    }
+}
+
+/// What a compaction is to do.
+public struct CompactionRequest: Sendable {
+    /// Versions and deletes that were superseded at or after this time are kept, in milliseconds since 1970;
+    /// `Int64.max`: none.
+    public var keepsHistorySince = Int64.max
+    /// Of the history, no more than what lies in the newest so many bytes of the log is kept.
+    public var historyByteCountMax = Int.max
+    /// The floor is not raised above this: the lowest seq that someone who follows the log has not had yet.
+    public var floorMax = UInt64.max
+    /// A segment is rewritten when at least this share of it, 0 … 1, would go; 0: whenever anything would.
+    public var deadShareMin = 0.0
+    /// The segment that is written is ended first, so that it can be rewritten too.
+    public var includesLast = false
+    /// None of these may be in the library when the compaction begins.
+    public var purged: Set<PurgedKey> = []
+    /// Bytes read and written a second at most; 0: as fast as it goes.
+    public var bytesPerSecond = 0
+
+    public init() {}
+}
+
+/// What a compaction came to, or has come to so far.
+public struct CompactionReport: Equatable, Sendable {
+    /// Segments looked at, and how many there are to look at.
+    public var doneCount = 0
+    public var totalCount = 0
+    public var rewrittenCount = 0
+    /// Bytes of the log before and now.
+    public var byteCountBefore = 0
+    public var byteCountAfter = 0
+    /// Entries that are gone.
+    public var droppedCount = 0
+    /// The library's floor.
+    public var floor: UInt64 = 1
+    /// Files in `aside` that held a purged key and are gone.
+    public var removedAsideCount = 0
+
+    public init() {}
+}
+
+/// What the caller has to do next.
+public enum CompactionStep: Sendable {
+    /// Take the commit, run it, finish it, then step again; where there is none to take, step again when the one that is
+    /// under way is finished.
+    case commit
+    /// Run the job on a thread other than the store's, give its result to `Store.finish`, then step again.
+    case job(CompactionJob)
+    /// So far; step again.
+    case progress(CompactionReport)
+    case finished(CompactionReport)
+    /// It ended before all was done: what was rewritten is, and the library is as good as before. `isFull`: for want of
+    /// room on the disk.
+    case failed(reason: String, isFull: Bool)
+}
+
+extension Store {
+    /// Whether a compaction is under way.
+    public var isCompacting: Bool { core.compaction != nil }
+
+    /// Bytes of sealed segments that a compaction would free at most, from what is known without reading them.
+    public var reclaimableByteCount: Int { core.reclaimableByteCount }
+
+    /// The floor that a request's history limits lead to.
+    public func floor(for request: CompactionRequest) -> UInt64 { core.floor(for: request) }
+
+    /// Begins a compaction; `stepCompaction` does it. One at a time; not while a clear runs.
+    ///
+    /// - Returns: why it cannot begin, or nil.
+    public func beginCompaction(_ request: CompactionRequest) -> String? { core.beginCompaction(request) }
+
+    /// Does a slice of at most about two milliseconds.
+    public func stepCompaction(now: Int64) -> CompactionStep { core.stepCompaction(now: now) }
+
+    /// Takes in what a compaction's job came to.
+    public func finish(_ result: CompactionResult) { core.finish(result) }
+
+    /// Has the job that is under way end soon, and the next step be the last.
+    public func cancelCompaction() { core.cancelCompaction() }
+}
