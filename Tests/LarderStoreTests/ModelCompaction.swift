@@ -51,7 +51,7 @@ extension StoreDriver {
         if source.chance(30) { request.deadShareMin = 0.3 }
         request.includesLast = source.chance(60)
         // Those who follow the log have everything from their place on.
-        request.floorMax = readers.map { $0.cursor.seq + 1 }.min() ?? UInt64.max
+        request.floorMax = readers.map { $0.boundSeq + 1 }.min() ?? UInt64.max
         let canPurge = readers.allSatisfy { $0.cursor.seq >= store.lastSeq }
         if canPurge, source.chance(25), inFlight == nil, !store.hasStaged {
             for _ in 0..<3 {

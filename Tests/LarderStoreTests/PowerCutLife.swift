@@ -175,7 +175,8 @@ struct PowerCutLife {
     private mutating func reconnect(_ driver: StoreDriver) throws -> [Subscriber] {
         var readers: [Subscriber] = []
         for old in subscribers {
-            guard driver.store.check(epoch: driver.store.epoch, seq: old.seq) == .good else {
+            let seq = max(old.seq, old.snapshotSeq)
+            guard driver.store.check(epoch: driver.store.epoch, seq: seq) == .good else {
                 throw Mismatch("a cursor at \(old.seq), which was received, has expired")
             }
             var reader = Subscriber(
