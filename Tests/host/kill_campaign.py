@@ -129,8 +129,8 @@ class Campaign:
         peers = [*self.active, *self.subscribers]
         rng.shuffle(peers)
         peers.insert(0, self.anchor)
-        seconds = rng.uniform(0, 0.02) if rng.random() < 0.25 else rng.uniform(0.02, 0.3)
-        operations_max = rng.uniform(0, 4000)
+        seconds = rng.uniform(0, 0.02) if rng.random() < 0.25 else rng.uniform(0.02, 0.4)
+        operations_max = rng.uniform(0, 6000)
         before = [writer.acked_operations for writer in self.active]
         end = time.monotonic() + seconds
         for peer in peers:
