@@ -260,9 +260,11 @@ class Ledger:
                 raise Broken("half", f"{where}: {outcome} {name_of(place)} at seq {seq} was to come, there is {entry}")
             if entry.type != DELETED and entry.record != record:
                 raise Broken("wrong", f"{where}: {name_of(place)} has other content at seq {seq}")
-        if len(own) < len(expected) or sent.number and (own[-1].type != TOKEN or len(own) != len(group)):
-            raise Broken("half", f"{where}: {len(expected)} entries were to come, {len(own)} are there; "
-                                 f"next {name_of(expected[min(len(own), len(expected) - 1)][2])}")
+        if len(own) < len(expected):
+            raise Broken("half", f"{where}: of {len(expected)} entries {len(own)} are there, the next were to be "
+                                 f"{expected[len(own)][0]} {name_of(expected[len(own)][2])}")
+        if sent.number and (not expected or own[-1].type != TOKEN):
+            raise Broken("half", f"{where}: {len(expected)} entries were to come, then there is {group[len(expected)]}")
         if sent.results is not None:
             mine = [(OUTCOMES.index(outcome), seq) for outcome, seq, _, _ in decided]
             if sent.results != mine:
