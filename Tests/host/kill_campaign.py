@@ -109,6 +109,8 @@ class Campaign:
             for subscriber in self.subscribers:
                 subscriber.check(ledger, last)
             ledger.account(fresh, {writer.name: writer.sent for writer in self.active})
+            for importer in self.active[:2]:
+                importer.check_imports(ledger)
             counts = {item["kind"]: item["records"] for item in wire.call("COUNT", kind=0)["counts"]}
             ledger.check_listed(list_all(wire), counts)
         for writer in self.active:
@@ -144,19 +146,10 @@ class Campaign:
         selector.close()
         self.acked += sum(1 for writer in self.active for sent in writer.sent if sent.is_answered)
         for importer in self.writers[:2]:
-            self.check_begun(importer)
+            importer.check_begun(self.ledger)
         self.commands.finish()
         if self.tamper:
             self.tamper(self.host.library)
-
-    def check_begun(self, importer):
-        """What an import was told when it was continued."""
-        if importer.begun_with is None:
-            return
-        origin, last, token = importer.begun_with
-        known = self.ledger.last_token.get(origin, 0)
-        if last != known:
-            raise Broken("lost", f"{importer.name}, import {token}: the last batch is {last}, the log has {known}")
 
     def catch_up(self):
         """Every subscriber comes to the end of the log."""

@@ -120,6 +120,7 @@ class Ledger:
         self.records = {}       # place to (seq, first seq, origin, record)
         self.origins = {}       # number to (program, token)
         self.last_token = {}    # origin to the highest number of a batch
+        self.open_imports = set()
         self.recovered = 0
         self.retried = 0
         self.numbered_found = set()
@@ -187,6 +188,10 @@ class Ledger:
         fields = entry.fields
         if entry.type == ORIGIN:
             self.origins[fields["number"]] = fields["name"], fields["token"]
+        elif entry.type == BEGAN:
+            self.open_imports.add(entry.origin)
+        elif entry.type == ENDED:
+            self.open_imports.discard(entry.origin)
         elif entry.type == RECOVERED:
             self.recovered += 1
 

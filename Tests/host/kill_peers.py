@@ -208,7 +208,7 @@ class NumberedImporter(Importer):
     def __init__(self, name, pool, random):
         super().__init__(name, pool, random)
         self.import_count, self.token, self.again = 0, None, []
-        self.ending, self.is_begun = None, False
+        self.begins, self.ended = [], []
 
     def open(self, path, selector):
         unanswered = [sent for sent in self.sent if not sent.is_answered]
@@ -216,15 +216,14 @@ class NumberedImporter(Importer):
         # What the last life did not get to send again is still owed.
         self.again = [again for again in self.again if again.number not in seen and again.label[0] == self.token] + unanswered
         self.again.sort(key=lambda sent: sent.number)
-        # An end that was not answered may have survived: then the token names a new import.
-        self.begun_before = self.token is not None and self.is_begun and self.ending is None
-        self.origin = self.request = self.ending = self.begun_with = None
+        self.begins, self.ended = [], []
+        self.origin = self.request = self.ending = None
         super().open(path, selector)
 
     def welcomed(self):
         if self.token is None:
             self.import_count += 1
-            self.token, self.number, self.is_begun = f"{self.name}-{self.import_count}", 0, False
+            self.token, self.number = f"{self.name}-{self.import_count}", 0
             self.left = self.random.randrange(3, 30)
         self.request = self.send("BEGIN_IMPORT", source="films", token=self.token)
 
@@ -232,19 +231,36 @@ class NumberedImporter(Importer):
         if name == "IMPORT_BEGUN" and request_id == self.request:
             self.begun(BY_NAME[name].decode(body))
         elif name == "IMPORT_ENDED" and request_id == self.ending:
-            self.token, self.is_begun, self.begun_before = None, False, False
-            self.is_ready = False
+            self.ended.append(self.origin)
+            self.token, self.ending, self.is_ready = None, None, False
             self.welcomed()
         else:
             super().take(name, request_id, body)
 
     def begun(self, reply):
-        self.origin, last = reply["origin"], reply["last_batch"]
-        if self.begun_before and not reply["resumed"]:
-            raise Broken("lost", f"{self.name}: the import {self.token}, which was begun, is not known any more")
-        self.begun_with = self.origin, last, self.token
-        self.is_begun = self.is_ready = True
+        self.origin = reply["origin"]
+        self.begins.append((self.origin, self.token, reply["resumed"], reply["last_batch"]))
+        self.is_ready = True
         self.pump()
+
+    def check_begun(self, ledger):
+        """What it was told of its imports, against the log as it was before this life."""
+        for at, (origin, token, resumed, last) in enumerate(self.begins):
+            known = next((number for number in ledger.open_imports if ledger.origins[number] == (self.name, token)), None)
+            if bool(resumed) != (known is not None) or resumed and origin != known:
+                raise Broken("lost", f"{self.name}: the import {token} is {origin}, resumed {resumed}; the log has {known}")
+            if last != (ledger.last_token.get(origin, 0) if resumed else 0):
+                raise Broken("lost", f"{self.name}, import {token}: the last batch is {last}, the log has "
+                                     f"{ledger.last_token.get(origin, 0)}")
+
+    def check_imports(self, ledger):
+        """What it was told of its imports, against the log as it is after this life."""
+        for origin, token, _, _ in self.begins:
+            if ledger.origins.get(origin) != (self.name, token):
+                raise Broken("lost", f"{self.name}: the import {token} was begun as {origin}, the log does not have it")
+        for origin in self.ended:
+            if origin in ledger.open_imports:
+                raise Broken("lost", f"{self.name}: the end of the import {origin} was answered, the log does not have it")
 
     def pump(self):
         while self.is_ready and len(self.waiting) < self.depth:
