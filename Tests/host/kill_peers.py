@@ -245,7 +245,7 @@ class NumberedImporter(Importer):
 
     def check_begun(self, ledger):
         """What it was told of its imports, against the log as it was before this life."""
-        for at, (origin, token, resumed, last) in enumerate(self.begins):
+        for origin, token, resumed, last in self.begins:
             known = next((number for number in ledger.open_imports if ledger.origins[number] == (self.name, token)), None)
             if bool(resumed) != (known is not None) or resumed and origin != known:
                 raise Broken("lost", f"{self.name}: the import {token} is {origin}, resumed {resumed}; the log has {known}")
