@@ -3,8 +3,8 @@
     kill_campaign.py [ROUNDS]       LARDER_ROUNDS, LARDER_SEED and LARDER_BIN say the rest
 
 Each round starts the host on the same library, compares all that it holds with all that was sent, answered and told in
-the lives before, lets four importers, two deleters and eight subscribers (and sometimes a clear) work, and kills it at a
-random moment: while it opens, at the first commits, or later. Commands run beside it: verify, backup, compact. A seed
+the lives before, lets four importers, two deleters and eight subscribers (and sometimes a clear) work, and kills it at
+a random moment: while it opens, at the first commits, or later. Commands run beside it: verify, backup, compact. A seed
 gives the same choices; the timing of two runs is never the same.
 
 kill -9 ends the process, not the machine: what was written and not synced survives it. For power cuts see the store's
@@ -21,8 +21,10 @@ import time
 
 from harness import ALL_TYPES, HEADER_BYTES, Host, HostDied, list_all, span_of
 from kill_commands import Commands
-from kill_log import Broken, Entry, Ledger, cut
-from kill_peers import Clearer, Deleter, Importer, NumberedImporter, Pool
+from kill_entries import Broken, Entry, cut
+from kill_log import Ledger
+from kill_peers import Clearer, Deleter, Importer, NumberedImporter
+from kill_pool import Pool
 from kill_subscribers import AFTER, Anchor, eight
 
 ROUNDS_ON_ONE_LIBRARY = 40
@@ -50,8 +52,9 @@ class Campaign:
         self.arguments = ["--segment", str(segment)]
         pool = Pool(rng.choice((100, 400)), rng.choice((50, 200)))
         self.ledger, self.epoch, self.rounds_here = Ledger(), None, 0
-        self.writers = [NumberedImporter("imp1", pool, rng), NumberedImporter("imp2", pool, rng), Importer("imp3", pool, rng),
-                        Importer("imp4", pool, rng), Deleter("del1", pool, rng), Deleter("del2", pool, rng)]
+        self.writers = [
+            NumberedImporter("imp1", pool, rng), NumberedImporter("imp2", pool, rng), Importer("imp3", pool, rng),
+            Importer("imp4", pool, rng), Deleter("del1", pool, rng), Deleter("del2", pool, rng)]
         self.clearer = Clearer("clr1", pool, rng)
         self.subscribers = eight(rng)
         self.anchor = Anchor("anchor", rng)
@@ -133,12 +136,12 @@ class Campaign:
         peers.insert(0, self.anchor)
         seconds = rng.uniform(0, 0.02) if rng.random() < 0.25 else rng.uniform(0.02, 0.4)
         operations_max = rng.uniform(0, 6000)
-        before = [writer.acked_operations for writer in self.active]
+        goal = self.acked_operations() + operations_max
         end = time.monotonic() + seconds
         for peer in peers:
             peer.open(self.host.socket, selector)
         self.commands.start(self.host)
-        while time.monotonic() < end and sum(writer.acked_operations for writer in self.active) - sum(before) < operations_max:
+        while time.monotonic() < end and self.acked_operations() < goal:
             turn(selector, peers, end)
         self.host.kill()
         for peer in peers:
@@ -150,6 +153,9 @@ class Campaign:
         self.commands.finish()
         if self.tamper:
             self.tamper(self.host.library)
+
+    def acked_operations(self):
+        return sum(writer.acked_operations for writer in self.active)
 
     def catch_up(self):
         """Every subscriber comes to the end of the log."""
@@ -169,10 +175,11 @@ class Campaign:
         selector.close()
 
     def summary(self):
-        return (f"{self.rounds} rounds: {self.acked} batches acked, {self.events} events, 0 lost, 0 half, 0 early, 0 gaps; "
-                f"{self.libraries} libraries, {self.early_kills} more kills while opening, {self.unanswered} batches under way at "
-                f"the kill of which {self.survived} had survived, {self.retried} of those sent again, {self.clears} clears, "
-                f"{self.snapshots} snapshots ended, {self.expired} cursors expired, {self.recovered} torn tails; {self.commands}")
+        return (f"{self.rounds} rounds: {self.acked} batches acked, {self.events} events, 0 lost, 0 half, 0 early, "
+                f"0 gaps; {self.libraries} libraries, {self.early_kills} more kills while opening, {self.unanswered} "
+                f"batches under way at the kill of which {self.survived} had survived, {self.retried} of those applied "
+                f"in part when sent again, {self.clears} clears, {self.snapshots} snapshots ended, {self.expired} cursors "
+                f"expired, {self.recovered} torn tails; {self.commands}")
 
     def run(self, rounds):
         """All rounds. A failure tells the round and where the library is, and is raised."""

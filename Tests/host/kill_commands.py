@@ -7,8 +7,8 @@ import shutil
 import subprocess
 import sys
 
-from harness import READER, BY_KIND, decode_record, program, record_to_json
-from kill_log import Broken
+from harness import BY_KIND, READER, decode_record, program, record_to_json
+from kill_entries import Broken
 
 SECONDS = 120
 
@@ -87,18 +87,20 @@ class Commands:
             shutil.rmtree(self.backup)
 
     def _expect_read(self, library, records):
-        done = subprocess.run([sys.executable, READER, library], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600)
+        done = subprocess.run([sys.executable, READER, library], capture_output=True, timeout=600)
         if done.returncode != 0:
             raise Broken("wrong", f"the reader on {library}: {done.stderr.decode()[-1500:]}")
-        found = [(line["saved_seq"], line["seq"], line["kind"], line["record"]) for line in map(json.loads, done.stdout.splitlines())]
+        found = [(line["saved_seq"], line["seq"], line["kind"], line["record"])
+                 for line in map(json.loads, done.stdout.splitlines())]
         mine = []
         for place, (seq, first, _, record) in records.items():
             kind = BY_KIND[place[0]]
-            mine.append((first, seq, kind.name, json.loads(json.dumps(record_to_json(kind, decode_record(kind, record))))))
+            mine.append((first, seq, kind.name, record_to_json(kind, decode_record(kind, record))))
         mine.sort(key=lambda row: row[0])
         if found != mine:
             raise Broken("wrong", f"the reader finds {len(found)} records in {library}, {len(mine)} were to be there")
 
     def __str__(self):
         text = ", ".join(f"{count} {name} {what}" for (name, what), count in sorted(self.counts.items()))
-        return f"commands: {text or 'none'}; " + ("compaction took part" if self.can_compact else "this program has no compaction")
+        compaction = "compaction took part" if self.can_compact else "this program has no compaction"
+        return f"commands: {text or 'none'}; {compaction}"

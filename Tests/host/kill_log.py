@@ -6,80 +6,15 @@ operation's outcome and entry is known, so the log must be what the batches make
 """
 
 import bisect
-import struct
 
-from harness import larder, BY_KIND
-from larder.entries import decode_body, read_frame
-from larder.keys import key_text
-from larder.varint import read_varint
+from kill_entries import (BEGAN, CREATED, DELETED, ENDED, KEY_BYTES, ORIGIN, OUTCOMES, RECOVERED, TOKEN, UPDATED,
+                          Broken, key_in, name_of)
 
-CREATED, UPDATED, DELETED, KIND, ORIGIN, BEGAN, ENDED, TOKEN, RECOVERED = 1, 2, 3, 16, 17, 18, 19, 20, 21
 SAVE, INSERT, DELETE = "save", "insert", "delete"
-OUTCOMES = ("created", "updated", "unchanged", "duplicate", "already_saved", "not_found", "deleted", "refused")
 #: Outcomes that leave an entry, and its type.
 ENTRY_OF = {"created": CREATED, "updated": UPDATED, "deleted": DELETED}
 #: Outcomes that an atomic batch may not have.
 NOT_ATOMIC = {"duplicate", "already_saved", "not_found", "refused"}
-RUN = struct.Struct("<QqI")
-
-
-class Broken(AssertionError):
-    """A promise that was not kept. `promise` is lost, half, early, gap or wrong."""
-
-    def __init__(self, promise, text):
-        super().__init__(f"{promise}: {text}")
-        self.promise = promise
-
-
-def name_of(place):
-    """A key for people."""
-    return key_text(BY_KIND[place[0]], place[1])
-
-
-def cut(body):
-    """The entries of an EVENTS body: (seq, bytes, first seq of the commit, its time)."""
-    found, at, size = [], 16, len(body)
-    while at < size:
-        first, time, count = RUN.unpack_from(body, at)
-        at += RUN.size
-        end = at + count
-        while at < end:
-            length, inner = read_varint(body, at)
-            difference, _ = read_varint(body, inner + 1)
-            after = inner + length
-            found.append((first + difference, body[at:after], first, time))
-            at = after
-    return found
-
-
-class Entry:
-    """An entry of the log, its CRC checked. `place` is (kind, key) of a change of a record."""
-
-    __slots__ = ("seq", "type", "kind", "place", "origin", "record", "first_seq", "fields", "data")
-
-    def __init__(self, seq, data, first, time):
-        frame = read_frame(data, 0, len(data), first, True)
-        self.fields = fields = decode_body(frame, data, time)
-        self.seq, self.type, self.data = seq, frame.type, data
-        self.origin, self.record, self.first_seq = fields.get("origin", 0), fields.get("record"), fields.get("first_seq")
-        self.place, self.kind = None, 0
-        if self.type <= DELETED:
-            self.kind = fields["kind"]
-            self.place = self.kind, fields["key"] if self.type == DELETED else key_in(self.kind, self.record)
-
-    def __repr__(self):
-        return f"seq {self.seq} ({OUTCOMES[(0, 1, 6)[self.type - 1]]} {name_of(self.place)})" if self.place else \
-            f"seq {self.seq} (type {self.type})"
-
-
-def key_in(kind, record):
-    """The key of a record that a writer here made: its fields come first, and their byte count is always the same."""
-    start = 1 + record[0]
-    return record[start:start + KEY_BYTES[kind]]
-
-
-#: A title's source of four letters, its media type and an id of two bytes; a joke's uuid.
-KEY_BYTES = {1: 8, 3: 16}
 
 
 class Sent:
@@ -181,8 +116,9 @@ class Ledger:
         for program, batches in sent_by.items():
             for sent in batches:
                 if sent.has_changes and not sent.is_found:
-                    raise Broken("lost", f"{program}, batch {sent.label}: it was answered, and nothing of it is in the log; "
-                                         f"first key {name_of(sent.operations[0][1]) if sent.operations else '-'}")
+                    first = name_of(sent.operations[0][1]) if sent.operations else "none"
+                    raise Broken("lost", f"{program}, batch {sent.label}: it was answered, and nothing of it is in the "
+                                         f"log; first key {first}")
 
     def _note(self, entry):
         fields = entry.fields
@@ -198,21 +134,22 @@ class Ledger:
     def _group(self, entries, at):
         """Neighbours of one origin; up to the token where there is one."""
         origin, end = entries[at].origin, at
-        while end < len(entries) and entries[end].origin == origin and (entries[end].place or entries[end].type == TOKEN):
+        while end < len(entries) and entries[end].origin == origin and entries[end].place:
             end += 1
-            if entries[end - 1].type == TOKEN:
-                break
+        if end < len(entries) and entries[end].origin == origin and entries[end].type == TOKEN:
+            end += 1
         return entries[at:end]
 
     def _find(self, program, group, batches):
         first, last = group[0], group[-1]
         if last.type == TOKEN:
-            number = last.fields["batch"]
-            found = [sent for sent in batches if sent.number == number and sent.label[0] == self.origins[last.origin][1]]
+            label = self.origins[last.origin][1], last.fields["batch"]
+            found = [sent for sent in batches if sent.number and sent.label == label]
         elif first.type == DELETED:
             found = [sent for sent in batches if sent.clears is not None]
         else:
-            found = [sent for sent in batches if sent.operations and sent.operations[0][2] == first.record and not sent.number]
+            found = [sent for sent in batches
+                     if not sent.number and sent.operations and sent.operations[0][2] == first.record]
         found = [sent for sent in found if not sent.is_found]
         if not found:
             raise Broken("half", f"{program}: {first} begins no batch that was sent; {len(group)} entries of it")
@@ -222,8 +159,8 @@ class Ledger:
         begin, at = reached.get(program, 0), batches.index(sent)
         for skipped in batches[begin:at]:
             if not skipped.may_change_nothing:
-                raise Broken("lost", f"{program}, batch {skipped.label}: it is not in the log, batch {sent.label}, which was "
-                                     "sent after it, is")
+                raise Broken("lost", f"{program}, batch {skipped.label}: it is not in the log, {sent.label}, which "
+                                     "was sent after it, is")
         if at < begin:
             raise Broken("wrong", f"{program}, batch {sent.label}: it lies behind one that was sent after it")
         reached[program] = at + 1
@@ -274,7 +211,8 @@ class Ledger:
             mine = [(OUTCOMES.index(outcome), seq) for outcome, seq, _, _ in decided]
             if sent.results != mine:
                 at = next(at for at, pair in enumerate(zip(mine, sent.results)) if pair[0] != pair[1])
-                raise Broken("wrong", f"{where}: {name_of(decided[at][2])} came to {decided[at][:2]}, {sent.results[at]} was answered")
+                raise Broken("wrong", f"{where}: {name_of(decided[at][2])} came to {decided[at][:2]}, "
+                                      f"{sent.results[at]} was answered")
         elif sent.error:
             raise Broken("wrong", f"{where}: {sent.error} was answered, and it is in the log")
         self._apply(pending)
@@ -299,7 +237,7 @@ class Ledger:
             raise Broken("half", f"{program}: a clear of {len(expected)} records deleted {len(group)}; "
                                  f"{[name_of(place) for place in sorted(expected ^ gone)[:3]]}")
         if sent.results is not None and sent.results[0][1] != group[-1].seq:
-            raise Broken("wrong", f"{program}: the clear ends at seq {group[-1].seq}, {sent.results[0][1]} was answered")
+            raise Broken("wrong", f"{program}: the clear ends at {group[-1].seq}, answered was {sent.results[0][1]}")
         self._apply(dict.fromkeys(expected))
 
     def check_listed(self, listed, counts):

@@ -7,17 +7,17 @@ import selectors
 import socket
 import time
 
-from harness import JOKE, TITLE, joke, title
-from kill_log import DELETE, INSERT, KEY_BYTES, SAVE, Broken, Sent, key_in
-from larder.batches import ATOMIC, MODES, RESULTS, Operations, write_body
+from harness import JOKE, TITLE
+from kill_entries import Broken
+from kill_log import DELETE, INSERT, SAVE, Sent
+from kill_pool import operation
+from larder.batches import ATOMIC, RESULTS, write_body
 from larder.errors import ERROR_NAMES
 from larder.frames import PREFACE, FrameDecoder, encode_frame
 from larder.messages import BY_NAME, BY_NUMBER
-from larder.varint import put_varint, read_varint
+from larder.varint import read_varint
 
 ATOMIC_ERRORS = ("not_found", "already_saved")
-_HEADS = {(kind.number, verb): Operations(kind, mode)._head for kind in (TITLE, JOKE)
-          for verb, mode in ((SAVE, "replace"), (INSERT, "insert"), (DELETE, "delete"))}
 
 
 class Peer:
@@ -97,40 +97,6 @@ class Peer:
 
     def tick(self, now):
         """Called at every turn."""
-
-
-class Pool:
-    """The places of all records, and the making of records there, each with a text that no other has."""
-
-    def __init__(self, title_count, joke_count):
-        self.heads = {}
-        samples = [(TITLE, title(1000 + n, "x", "pool")) for n in range(title_count)]
-        samples += [(JOKE, joke(1 + n, "x")) for n in range(joke_count)]
-        for kind, record in samples:
-            self.heads[kind.number, key_in(kind.number, record)] = record[:1 + record[0] + KEY_BYTES[kind.number]]
-        self.places = list(self.heads)
-        self.text_count = 0
-
-    def mark(self, name):
-        """A place for one writer alone, whose four letters these are."""
-        record = title(1000, "x", name)
-        place = TITLE.number, key_in(TITLE.number, record)
-        self.heads[place] = record[:1 + record[0] + KEY_BYTES[TITLE.number]]
-        return place
-
-    def record(self, place, byte_count):
-        self.text_count += 1
-        text = f"{self.text_count} ".encode().ljust(byte_count, b"x")
-        out = bytearray(self.heads[place])
-        put_varint(out, len(text))
-        return bytes(out + text)
-
-
-def operation(verb, place, record):
-    """An operation's bytes."""
-    out, item = bytearray(_HEADS[place[0], verb]), place[1] if verb == DELETE else record
-    put_varint(out, len(item))
-    return bytes(out + item)
 
 
 class Writer(Peer):
@@ -214,8 +180,8 @@ class NumberedImporter(Importer):
         unanswered = [sent for sent in self.sent if not sent.is_answered]
         seen = {sent.number for sent in unanswered}
         # What the last life did not get to send again is still owed.
-        self.again = [again for again in self.again if again.number not in seen and again.label[0] == self.token] + unanswered
-        self.again.sort(key=lambda sent: sent.number)
+        owed = [sent for sent in self.again if sent.number not in seen and sent.label[0] == self.token]
+        self.again = sorted(owed + unanswered, key=lambda sent: sent.number)
         self.begins, self.ended = [], []
         self.origin = self.request = self.ending = None
         super().open(path, selector)
@@ -246,9 +212,10 @@ class NumberedImporter(Importer):
     def check_begun(self, ledger):
         """What it was told of its imports, against the log as it was before this life."""
         for origin, token, resumed, last in self.begins:
-            known = next((number for number in ledger.open_imports if ledger.origins[number] == (self.name, token)), None)
+            mine = self.name, token
+            known = next((number for number in ledger.open_imports if ledger.origins[number] == mine), None)
             if bool(resumed) != (known is not None) or resumed and origin != known:
-                raise Broken("lost", f"{self.name}: the import {token} is {origin}, resumed {resumed}; the log has {known}")
+                raise Broken("lost", f"{self.name}: import {token} is {origin}, resumed {resumed}; the log has {known}")
             if last != (ledger.last_token.get(origin, 0) if resumed else 0):
                 raise Broken("lost", f"{self.name}, import {token}: the last batch is {last}, the log has "
                                      f"{ledger.last_token.get(origin, 0)}")
@@ -260,19 +227,19 @@ class NumberedImporter(Importer):
                 raise Broken("lost", f"{self.name}: the import {token} was begun as {origin}, the log does not have it")
         for origin in self.ended:
             if origin in ledger.open_imports:
-                raise Broken("lost", f"{self.name}: the end of the import {origin} was answered, the log does not have it")
+                raise Broken("lost", f"{self.name}: the end of import {origin} was answered, the log does not have it")
 
     def pump(self):
         while self.is_ready and len(self.waiting) < self.depth:
             if self.again:
-                self.write(Sent(self.again[0].label, self.again[0].operations, self.again[0].is_atomic, self.again[0].number),
-                           self.origin)
-                del self.again[0]
+                again = self.again.pop(0)
+                self.write(Sent(again.label, again.operations, again.is_atomic, again.number), self.origin)
             elif self.left > 0:
                 self.left -= 1
                 self.number += 1
                 is_atomic = self.random.random() < 0.2
-                self.write(Sent((self.token, self.number), self.operations(is_atomic), is_atomic, self.number), self.origin)
+                operations = self.operations(is_atomic)
+                self.write(Sent((self.token, self.number), operations, is_atomic, self.number), self.origin)
             else:
                 if not self.waiting and self.ending is None:
                     self.ending = self.send("END_IMPORT", origin=self.origin, outcome=1)

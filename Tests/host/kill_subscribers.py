@@ -1,7 +1,9 @@
-"""Subscribers of a host that will be killed. Each goes on from its cursor, and what it was told is held against the log."""
+"""Subscribers of a host that will be killed: each goes on from its cursor, and what it was told is held against the
+log.
+"""
 
 from harness import ALL_TYPES, HEADER_BYTES, JOKE, TITLE, TYPE_BITS, span_of
-from kill_log import DELETED, Broken, cut, key_in
+from kill_entries import DELETED, Broken, cut, key_in
 from kill_peers import Peer
 from larder.entries import decode_body, read_frame
 from larder.messages import BY_NAME
@@ -31,7 +33,8 @@ class Subscriber(Peer):
 
     def wants(self, entry):
         """Its filter, on an entry of the log."""
-        return (TYPE_BITS.get(entry.type, 0) & self.types and not (self.kinds and entry.kind and entry.kind not in self.kinds)
+        return (TYPE_BITS.get(entry.type, 0) & self.types
+                and not (self.kinds and entry.kind and entry.kind not in self.kinds)
                 and not (self.without_origin and entry.origin == self.without_origin))
 
     def prepare(self, ledger, epoch, floor=1, goal=None):
@@ -45,7 +48,8 @@ class Subscriber(Peer):
         if self.cursor is None:
             self.epoch = epoch
             if self.without:
-                self.without_origin = next((number for number, origin in ledger.origins.items() if origin[0] == self.without), 0)
+                self.without_origin = next(
+                    (number for number, origin in ledger.origins.items() if origin[0] == self.without), 0)
         elif self.first_start == SNAPSHOT and self.random.random() < 0.3:
             self.forget()
             self.epoch = epoch
@@ -69,8 +73,8 @@ class Subscriber(Peer):
         if start == RESUMED:
             fields["s0"] = self.s0
         # HELLO is on its way: requests may follow it at once.
-        self.subscription = self.send("SUBSCRIBE", start=start, types=self.types, kinds=list(self.kinds), credit=self.window,
-                                      **fields)
+        self.subscription = self.send("SUBSCRIBE", start=start, types=self.types, kinds=list(self.kinds),
+                                      credit=self.window, **fields)
         if self.goal is not None:
             self.send("SYNC", subscription=self.subscription)
         elif self.sleeps:
@@ -80,7 +84,7 @@ class Subscriber(Peer):
         if name == "EVENTS":
             after, through = span_of(body)
             if after != self.cursor or through < after:
-                raise Broken("gap", f"{self.name}: events of ({after}, {through}], everything up to {self.cursor} was here")
+                raise Broken("gap", f"{self.name}: events of ({after}, {through}], all up to {self.cursor} was here")
             self.cursor = through
             self.frames.append(body)
             self.owed += HEADER_BYTES + len(body)
@@ -90,7 +94,7 @@ class Subscriber(Peer):
             self.snapshot_end = BY_NAME[name].decode(body)["s1"]
             self.frames.append(None)
             if self.snapshot_end != self.cursor:
-                raise Broken("gap", f"{self.name}: the snapshot ends at {self.snapshot_end}, everything up to {self.cursor} was here")
+                raise Broken("gap", f"{self.name}: a snapshot ends at {self.snapshot_end}, all up to {self.cursor} is here")
         elif name == "SYNCED":
             # Also what the filter leaves out is behind it now.
             self.is_synced = True
@@ -103,7 +107,7 @@ class Subscriber(Peer):
             self.cursor, self.s0 = reply["after"], reply["s0"]
             self.begin = self.cursor
         elif reply["after"] != self.cursor:
-            raise Broken("gap", f"{self.name}: goes on behind {reply['after']}, everything up to {self.cursor} was here")
+            raise Broken("gap", f"{self.name}: goes on behind {reply['after']}, all up to {self.cursor} was here")
 
     def tick(self, now):
         if self.owed * 2 < self.window or not self.socket:
@@ -136,7 +140,7 @@ class Subscriber(Peer):
             for seq, data, first, time in cut(body):
                 self.event_count += 1
                 if not ledger.has(seq, data):
-                    raise Broken("early", f"{self.name}: was told of seq {seq}, which is not in the log, or not the same")
+                    raise Broken("early", f"{self.name}: was told of seq {seq}, which the log does not have as it was")
                 if seq > exact_from:
                     told.append(seq)
                 if self.first_start == SNAPSHOT:
@@ -144,8 +148,8 @@ class Subscriber(Peer):
         owed = [entry.seq for entry in ledger.between(exact_from, self.cursor) if self.wants(entry)]
         if told != owed:
             at = next((at for at, pair in enumerate(zip(told, owed)) if pair[0] != pair[1]), min(len(told), len(owed)))
-            raise Broken("gap", f"{self.name}, from {exact_from} to {self.cursor}: {len(told)} events, {len(owed)} entries; "
-                                f"they part at {told[at:at + 1]}, {owed[at:at + 1]}")
+            raise Broken("gap", f"{self.name}, from {exact_from} to {self.cursor}: {len(told)} events, {len(owed)} "
+                                f"entries; they part at {told[at:at + 1]}, {owed[at:at + 1]}")
         self.frames, self.begin = [], self.cursor
 
     def _apply(self, frame, data, time):
@@ -161,8 +165,8 @@ class Subscriber(Peer):
         self.snapshot_count += 1
         state = ledger.state_at(self.snapshot_end, self.wants)
         if state != self.model:
-            raise Broken("gap", f"{self.name}: the snapshot at {self.snapshot_end} has {len(self.model)} records, the library "
-                                f"had {len(state)}, {len(state.items() ^ self.model.items())} differ")
+            raise Broken("gap", f"{self.name}: the snapshot at {self.snapshot_end} has {len(self.model)} records, the "
+                                f"library had {len(state)}, {len(state.items() ^ self.model.items())} differ")
 
 
 class Anchor(Subscriber):

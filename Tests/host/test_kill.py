@@ -8,8 +8,9 @@ import unittest
 
 from harness import HostCase
 from kill_campaign import Campaign
-from kill_log import DELETE, SAVE, Broken, Entry, Ledger, Sent
-from kill_peers import Pool
+from kill_entries import Broken, Entry
+from kill_log import DELETE, SAVE, Ledger, Sent
+from kill_pool import Pool
 from larder.entries import WRITTEN_COUNTS, encode_entry
 
 
@@ -35,7 +36,7 @@ class CanaryTests(KillCase):
     """The library, or the account of a peer, is tampered with behind a kill: the next round must tell."""
 
     def lives(self, campaign):
-        """Lives until one in which every writer has changed something, and was answered, and the first subscriber heard."""
+        """Lives until one in which every writer changed something and was answered, and the first subscriber heard."""
         campaign.begin_library()
         for _ in range(20):
             campaign.round()

@@ -20,8 +20,9 @@ class PlaceCase(HostCase):
             return len(list_all(wire)), wire.call("STATUS")["epoch"]
 
     def larder(self, *words, library):
-        subprocess.run([program(), "--library", self.path(library), *words], check=True, capture_output=True, timeout=60,
-                       env={**os.environ, "XDG_RUNTIME_DIR": self.directory, "LARDER_SOCKET": ""})
+        environment = {**os.environ, "XDG_RUNTIME_DIR": self.directory, "LARDER_SOCKET": ""}
+        subprocess.run([program(), "--library", self.path(library), *words], check=True, capture_output=True,
+                       timeout=60, env=environment)
 
 
 class CopyTests(PlaceCase):
@@ -86,8 +87,9 @@ class CopyTests(PlaceCase):
                 file.write(text)
             host.start()
             self.assertLives(host)
+            inode = os.stat(os.path.join(host.library, "larder")).st_ino
             with open(note, "rb") as file:
-                self.assertEqual(file.read(), b"%016x %d\n" % (epoch, os.stat(os.path.join(host.library, "larder")).st_ino))
+                self.assertEqual(file.read(), b"%016x %d\n" % (epoch, inode))
         self.assertNotIn(WARNING, host.log())
 
 
