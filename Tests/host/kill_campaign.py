@@ -178,7 +178,7 @@ class Campaign:
         return (f"{self.rounds} rounds: {self.acked} batches acked, {self.events} events, 0 lost, 0 half, 0 early, "
                 f"0 gaps; {self.libraries} libraries, {self.early_kills} more kills while opening, {self.unanswered} "
                 f"batches under way at the kill of which {self.survived} had survived, {self.retried} of those applied "
-                f"in part when sent again, {self.clears} clears, {self.snapshots} snapshots ended, {self.expired} cursors "
+                f"in part when sent again, {self.clears} clears, {self.snapshots} snapshots, {self.expired} cursors "
                 f"expired, {self.recovered} torn tails; {self.commands}")
 
     def run(self, rounds):

@@ -94,7 +94,7 @@ class Subscriber(Peer):
             self.snapshot_end = BY_NAME[name].decode(body)["s1"]
             self.frames.append(None)
             if self.snapshot_end != self.cursor:
-                raise Broken("gap", f"{self.name}: a snapshot ends at {self.snapshot_end}, all up to {self.cursor} is here")
+                raise Broken("gap", f"{self.name}: a snapshot ends at {self.snapshot_end}, the cursor is {self.cursor}")
         elif name == "SYNCED":
             # Also what the filter leaves out is behind it now.
             self.is_synced = True
