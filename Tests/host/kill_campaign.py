@@ -38,7 +38,8 @@ class Campaign:
     def __init__(self, directory, seed, say=print, tamper=None):
         self.directory, self.random, self.say, self.tamper = directory, random.Random(seed), say, tamper
         self.rounds = self.libraries = self.acked = self.events = self.unanswered = self.survived = 0
-        self.retried = self.snapshots = self.expired = self.recovered = self.clears = self.early_kills = 0
+        self.retried_idle = self.retried_again = self.snapshots = self.expired = self.recovered = self.clears = 0
+        self.early_kills = 0
         self.commands = Commands(directory, self.random)
         self.host = None
 
@@ -72,7 +73,8 @@ class Campaign:
         self.snapshots += sum(subscriber.snapshot_count for subscriber in self.subscribers)
         self.expired += sum(subscriber.expired_count for subscriber in self.subscribers)
         self.recovered += self.ledger.recovered
-        self.retried += self.ledger.retried
+        self.retried_idle += self.ledger.retried_idle
+        self.retried_again += self.ledger.retried_again
         shutil.rmtree(self.host.library)
         self.host = None
 
@@ -177,9 +179,9 @@ class Campaign:
     def summary(self):
         return (f"{self.rounds} rounds: {self.acked} batches acked, {self.events} events, 0 lost, 0 half, 0 early, "
                 f"0 gaps; {self.libraries} libraries, {self.early_kills} more kills while opening, {self.unanswered} "
-                f"batches under way at the kill of which {self.survived} had survived, {self.retried} of those applied "
-                f"in part when sent again, {self.clears} clears, {self.snapshots} snapshots, {self.expired} cursors "
-                f"expired, {self.recovered} torn tails; {self.commands}")
+                f"batches under way at the kill of which {self.survived} had survived; sent again, {self.retried_idle} "
+                f"changed nothing and {self.retried_again} what others had changed meanwhile; {self.clears} clears, "
+                f"{self.snapshots} snapshots, {self.expired} cursors expired, {self.recovered} torn ends; {self.commands}")
 
     def run(self, rounds):
         """All rounds. A failure tells the round and where the library is, and is raised."""

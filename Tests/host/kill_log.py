@@ -57,8 +57,10 @@ class Ledger:
         self.last_token = {}    # origin to the highest number of a batch
         self.open_imports = set()
         self.recovered = 0
-        self.retried = 0
         self.numbered_found = set()
+        # Numbered batches that had survived and were sent again: how many changed nothing, and how many something, as
+        # others had changed those records meanwhile.
+        self.retried_idle = self.retried_again = 0
 
     @property
     def last_seq(self):
@@ -115,6 +117,8 @@ class Ledger:
             at += len(group)
         for program, batches in sent_by.items():
             for sent in batches:
+                if sent.is_answered and not sent.is_found and sent.label in self.numbered_found:
+                    self.retried_idle += 1
                 if sent.has_changes and not sent.is_found:
                     first = name_of(sent.operations[0][1]) if sent.operations else "none"
                     raise Broken("lost", f"{program}, batch {sent.label}: it was answered, and nothing of it is in the "
@@ -218,9 +222,9 @@ class Ledger:
         self._apply(pending)
         if sent.number:
             token = own[-1]
-            self.retried += (token.origin, sent.number) in self.numbered_found
+            self.retried_again += sent.label in self.numbered_found
             self.last_token[token.origin] = max(self.last_token.get(token.origin, 0), sent.number)
-            self.numbered_found.add((token.origin, sent.number))
+            self.numbered_found.add(sent.label)
         return own
 
     def _apply(self, pending):
