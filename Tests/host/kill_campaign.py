@@ -246,6 +246,9 @@ def main(arguments):
     except (Broken, HostDied) as error:
         print(f"{error}\nLARDER_SEED={seed}; everything is kept in {directory}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        shutil.rmtree(directory, ignore_errors=True)
+        return 2
     shutil.rmtree(directory)
     return 0
 
