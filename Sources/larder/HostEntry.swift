@@ -11,16 +11,21 @@ struct HostEntry {
     let isTransient: Bool
     /// nil: the host's own.
     let idleMilliseconds: Int?
+    /// nil: the store's own.
+    let segmentKibibytes: Int?
     let isVerbose: Bool
     /// A host that goes finishes first what it has begun.
     private static let takeOverMilliseconds: Int64 = 30_000
     /// How long one may have the library without listening.
     private static let silentMilliseconds: Int64 = 6_000
 
-    init(place: Place, isTransient: Bool, idleMilliseconds: Int?, isVerbose: Bool) {
+    init(
+        place: Place, isTransient: Bool, idleMilliseconds: Int?, segmentKibibytes: Int? = nil, isVerbose: Bool
+    ) {
         self.place = place
         self.isTransient = isTransient
         self.idleMilliseconds = idleMilliseconds
+        self.segmentKibibytes = segmentKibibytes
         self.isVerbose = isVerbose
     }
 
@@ -33,6 +38,7 @@ struct HostEntry {
         var options = HostOptions(library: place.library, socket: place.socket)
         options.isTransient = isTransient
         if let idleMilliseconds { options.idleMilliseconds = idleMilliseconds }
+        if let segmentKibibytes { options.store.segmentByteCountMax = segmentKibibytes << 10 }
         options.programPath = HostStarter.programPath()
         options.version = larderVersion
         let isQuiet = isTransient && !isVerbose
