@@ -165,9 +165,9 @@ extension Host {
     }
 
     private func beginPrepared(_ task: CompactionTask) {
-        if let reason = begin(task) {
-            refuse(task, store.failure.map(failedToDelete) ?? ErrorReply(.busy, message: reason))
-        }
+        guard let reason = begin(task) else { return }
+        let isBusy = store.failure == nil && (store.isCompacting || store.isClearing)
+        refuse(task, isBusy ? ErrorReply(.busy, message: reason) : failedToDelete(reason))
     }
 
     private func refuse(_ task: CompactionTask, _ error: ErrorReply) {

@@ -157,7 +157,7 @@ extension Host {
     /// - Parameter failure: nil: it was done.
     func finishCompaction(_ task: CompactionTask, report: CompactionReport, _ failure: ErrorReply?) {
         compactionTask = nil
-        compactionEnded(hasFailed: failure != nil)
+        if task.hasBegun { compactionEnded(hasFailed: failure != nil) }
         // Segments are other files now, and the floor may be another.
         servesAll = true
         if let connection = task.connection, let request = task.request, !connection.isClosed,

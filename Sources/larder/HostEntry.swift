@@ -12,16 +12,18 @@ struct HostEntry {
     /// nil: the host's own.
     let idleMilliseconds: Int?
     let isVerbose: Bool
+    let compaction: CompactionOptions
     /// A host that goes finishes first what it has begun.
     private static let takeOverMilliseconds: Int64 = 30_000
     /// How long one may have the library without listening.
     private static let silentMilliseconds: Int64 = 6_000
 
-    init(place: Place, isTransient: Bool, idleMilliseconds: Int?, isVerbose: Bool) {
+    init(place: Place, isTransient: Bool, idleMilliseconds: Int?, isVerbose: Bool, compaction: CompactionOptions) {
         self.place = place
         self.isTransient = isTransient
         self.idleMilliseconds = idleMilliseconds
         self.isVerbose = isVerbose
+        self.compaction = compaction
     }
 
     /// Serves until the host is stopped.
@@ -32,6 +34,7 @@ struct HostEntry {
         let begun = Clock.monotonic
         var options = HostOptions(library: place.library, socket: place.socket)
         options.isTransient = isTransient
+        options.compaction = compaction
         if let idleMilliseconds { options.idleMilliseconds = idleMilliseconds }
         options.programPath = HostStarter.programPath()
         options.version = larderVersion
