@@ -167,7 +167,11 @@ extension Host {
     private func beginPrepared(_ task: CompactionTask) {
         guard let reason = begin(task) else { return }
         let isBusy = store.failure == nil && (store.isCompacting || store.isClearing)
-        refuse(task, isBusy ? ErrorReply(.busy, message: reason) : failedToDelete(reason))
+        refuse(
+            task,
+            isBusy
+                ? ErrorReply(.busy, message: reason)
+                : ErrorReply(.failedToDelete, message: "no compaction can be begun: \(reason)"))
     }
 
     private func refuse(_ task: CompactionTask, _ error: ErrorReply) {
@@ -183,7 +187,8 @@ extension Host {
     }
 
     private func endLagging(_ task: CompactionTask, _ target: UInt64) {
-        task.endedSubscriptionCount += endSubscriptions(below: target, floor: target.addingReportingOverflow(1).partialValue)
+        task.endedSubscriptionCount += endSubscriptions(
+            below: target, floor: target.addingReportingOverflow(1).partialValue)
     }
 
     /// Ends the subscriptions from under which the log was taken: of clients that came while the floor was on its way.

@@ -341,7 +341,8 @@ public final class Host {
 
     /// Ends the loop once nothing is under way.
     func finishStop() {
-        guard isStopping, !isTearingDown, connections.isEmpty, clearTask == nil, compactionTask == nil, coldReadCount == 0
+        guard isStopping, !isTearingDown, connections.isEmpty, clearTask == nil, compactionTask == nil,
+            coldReadCount == 0
         else { return }
         guard !store.isCommitting, pluginsAreStopped else { return }
         if store.hasStaged, store.failure == nil {

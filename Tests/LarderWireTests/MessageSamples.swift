@@ -213,7 +213,8 @@ enum Samples {
         MessageSample(Compact()),
         MessageSample(
             Compact(
-                historySince: .max, deadPercent: 100, includesLast: true, waitMilliseconds: 1 << 40, bytesPerSecond: 300,
+                historySince: .max, deadPercent: 100, includesLast: true, waitMilliseconds: 1 << 40,
+                bytesPerSecond: 300,
                 purged: [Compact.PurgedKey(kind: 1, key: [4, 0x74]), Compact.PurgedKey(kind: 300, key: [])])),
         MessageSample(
             Compacted(

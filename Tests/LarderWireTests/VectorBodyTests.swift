@@ -117,7 +117,8 @@ struct VectorBodyTests {
         try each(Compacted.self) { compacted, value in
             #expect(compacted.byteCountBefore == value.int("bytes_before"))
             #expect(compacted.byteCountAfter == value.int("bytes_after"))
-            #expect(compacted.segmentCount == value.int("segments") && compacted.rewrittenCount == value.int("rewritten"))
+            #expect(
+                compacted.segmentCount == value.int("segments") && compacted.rewrittenCount == value.int("rewritten"))
             #expect(compacted.droppedCount == value.int("dropped"))
             #expect(compacted.removedAsideCount == value.int("aside_removed"))
             #expect(compacted.endedSubscriptionCount == value.int("subscriptions_ended"))

@@ -13,7 +13,8 @@ enum PurgeCommand: Command {
     static let options = [
         Confirmation.option,
         OptionSpec(
-            "deleted-before", "DATE", "every version and delete that was superseded before (2026-09, 2026-09-01, a time)"),
+            "deleted-before", "DATE",
+            "every version and delete that was superseded before (2026-09, 2026-09-01, a time)"),
         OptionSpec(
             "wait", "DURATION", "how long programs that follow the library may take to learn of the delete (30 s)"),
     ]
@@ -40,7 +41,8 @@ enum PurgeCommand: Command {
         let session = try context.session()
         let keys = try KeyArguments.read(context.options.arguments, try session.kinds(), command: name)
         guard keys.count <= Compact.purgedCountMax else {
-            throw misused("takes at most \(Formats.count(Compact.purgedCountMax)) keys, not \(Formats.count(keys.count))")
+            throw misused(
+                "takes at most \(Formats.count(Compact.purgedCountMax)) keys, not \(Formats.count(keys.count))")
         }
         try Confirmation.expect(question(keys), name, context)
         let deletedCount = try delete(keys, session, context)
@@ -67,7 +69,8 @@ enum PurgeCommand: Command {
 
     private static func question(_ keys: [RecordKey]) -> String {
         let what = keys.count == 1 ? keys[0].text : "\(Formats.count(keys.count)) records"
-        return "This deletes \(what) and takes it out of the library's files. It can't be undone. Backups are not touched."
+        return
+            "This deletes \(what) and takes it out of the library's files. It can't be undone. Backups are not touched."
     }
 
     private static func wait(_ context: Context) throws(Failure) -> Int {

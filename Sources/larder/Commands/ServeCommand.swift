@@ -9,7 +9,8 @@ enum ServeCommand: Command {
     static let options = [
         OptionSpec("verbose", short: "v", "say more of what happens, on standard error"),
         HistoryLimit.option,
-        OptionSpec("keep-history-bytes", "SIZE", "of the history, no more than the newest so many bytes of the log (4 GiB)"),
+        OptionSpec(
+            "keep-history-bytes", "SIZE", "of the history, no more than the newest so many bytes of the log (4 GiB)"),
         OptionSpec("compact-rate", "MIB", "compact at so many MiB a second at most (32); 0: as fast as it goes"),
         OptionSpec("no-compact", "give back no room unasked; larder compact does, when it is asked to"),
         OptionSpec("transient", hidden: true, "stop when idle; how commands start a host"),

@@ -27,7 +27,8 @@ enum StatusCommand: Command {
     private static func log(_ status: StatusIs) -> String {
         let text = "\(Formats.bytes(status.logByteCount)) in \(Formats.count(status.segments, "segment"))"
         let reclaimable = status.reclaimableByteCount
-        return reclaimable == 0 ? text : text + ", of which larder compact could free up to \(Formats.bytes(reclaimable))"
+        return reclaimable == 0
+            ? text : text + ", of which larder compact could free up to \(Formats.bytes(reclaimable))"
     }
 
     private static func print(_ status: StatusIs, _ kinds: Kinds, _ output: Output) {
