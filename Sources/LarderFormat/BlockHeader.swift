@@ -47,6 +47,11 @@ public struct BlockHeader: Equatable, Sendable {
     /// The run began in an earlier block.
     public static let continued: UInt8 = 2
     public static let compressed: UInt8 = 4
+    /// Written by compaction.
+    public static let repacked: UInt8 = 8
+    /// The last block of a repacked segment.
+    public static let ends: UInt8 = 16
+    private static let allFlags = continues | continued | compressed | repacked | ends
 
     public var flags: UInt8 = 0
     public var epoch: UInt64
@@ -154,7 +159,9 @@ public struct BlockHeader: Equatable, Sendable {
         reader.offset = 4
         guard try reader.u8() == BlockHeader.formatVersion else { throw FormatError(.badStructure, at: 4) }
         flags = try reader.u8()
-        guard flags & ~7 == 0 else { throw FormatError(.badStructure, at: 5) }
+        guard flags & ~BlockHeader.allFlags == 0, flags & BlockHeader.ends == 0 || flags & BlockHeader.repacked != 0 else {
+            throw FormatError(.badStructure, at: 5)
+        }
         guard try reader.u16() >= 1 else { throw FormatError(.outOfRange, at: 6) }
         epoch = try reader.u64()
         guard epoch == expectedEpoch else { throw FormatError(.badStructure, at: 8) }

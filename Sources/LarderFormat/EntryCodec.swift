@@ -11,6 +11,7 @@ public enum EntryType {
     public static let importEnded: UInt8 = 19
     public static let token: UInt8 = 20
     public static let recovered: UInt8 = 21
+    public static let floor: UInt8 = 22
 }
 
 /// The largest value of an entry's length field.

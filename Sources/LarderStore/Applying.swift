@@ -40,6 +40,7 @@ extension StoreCore {
     mutating func closeHolesIfWorthIt() {
         guard table.isWorthRenumbering else { return }
         let map = table.renumber()
+        renumberCount += 1
         index.renumber { map[Int($0)] }
         valueIndexes = [:]
         generation &+= 1
@@ -116,6 +117,8 @@ extension StoreCore {
                 origins.openImports.insert(try reader.varint())
             case EntryType.importEnded:
                 origins.openImports.remove(try reader.varint())
+            case EntryType.floor:
+                floor = max(floor, try reader.varint())
             case EntryType.recovered:
                 let from = try reader.varint()
                 let through = try reader.varint()

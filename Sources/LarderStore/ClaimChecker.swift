@@ -28,8 +28,6 @@ struct ClaimChecker {
     private var suspicions: [Suspicion] = []
     /// Seqs that are lost, or were never given to an entry that survived.
     var holes: [ClosedRange<UInt64>] = []
-    var missingSegments: [LogDamage] = []
-    var removedSegments: [ClosedRange<UInt64>] = []
     /// From here on every change is still in the log.
     var floor: UInt64 = 0
 
@@ -71,16 +69,6 @@ struct ClaimChecker {
 
     mutating func suspect(_ damage: LogDamage, _ seqs: ClosedRange<UInt64>) {
         if suspicions.count < ClaimChecker.suspicionsMax { suspicions.append(Suspicion(damage: damage, seqs: seqs)) }
-    }
-
-    /// Whether entries say that these segments were taken away.
-    func isExplained(_ missing: LogDamage) -> Bool {
-        let removed = joined(removedSegments)
-        return reaches(UInt64(missing.segment), through: UInt64(missing.lastSegment), removed)
-    }
-
-    private func reaches(_ from: UInt64, through: UInt64, _ ranges: [ClosedRange<UInt64>]) -> Bool {
-        ranges.contains { $0.lowerBound <= from && $0.upperBound >= through }
     }
 
     /// What nothing explains.

@@ -58,6 +58,7 @@ extension StoreCore {
     /// Begins to clear a kind (0: all). False when a clear is running.
     mutating func beginClear(kind: Int, programName: String) -> Bool {
         guard clear == nil else { return false }
+        cancelCompaction()
         let kindIndex = kind == 0 ? nil : kinds.index(kind)
         let total = kindIndex.map { liveCounts[Int($0)] } ?? (kind == 0 ? liveCounts.reduce(0, +) : 0)
         clear = ClearRun(
@@ -180,6 +181,7 @@ extension StoreCore {
         } else if run.kindIndex == nil {
             index.removeAll()
             table.removeAll()
+            renumberCount += 1
             valueIndexes = [:]
             for at in liveCounts.indices { liveCounts[at] = 0 }
             for segment in segments { segment.liveCount = 0 }

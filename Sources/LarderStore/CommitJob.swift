@@ -122,6 +122,7 @@ extension StoreCore {
         gather(commit)
         inFlightOps.removeAll()
         for kind in commit.kinds { declare(kind) }
+        for entry in commit.others where entry.type == EntryType.floor { raiseFloor(entry) }
         for token in commit.tokens {
             origins.lastBatch[token.origin] = max(origins.lastBatch[token.origin] ?? 0, token.batch)
         }
@@ -147,6 +148,7 @@ extension StoreCore {
         for at in 0..<count {
             if at &+ ahead < count { index.prefetch(inFlightOps[at &+ ahead].fingerprint) }
             let op = inFlightOps[at]
+            if compaction != nil { protect(op.previousSeq) }
             if op.isDelete {
                 applyDeleted(firstSeq: op.firstSeq, fingerprint: op.fingerprint)
                 continue

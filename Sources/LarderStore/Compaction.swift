@@ -48,6 +48,8 @@ public struct CompactionReport: Equatable, Sendable {
     public var droppedCount = 0
     /// The library's floor.
     public var floor: UInt64 = 1
+    /// Segments that stay as they are because they are damaged, or in a form that is not written here.
+    public var unfitCount = 0
     /// Files in `aside` that held a purged key and are gone.
     public var removedAsideCount = 0
 

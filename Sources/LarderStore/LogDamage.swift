@@ -11,9 +11,11 @@ public struct LogDamage: Equatable, Sendable {
         case misplaced
         /// Entries of a block whose header checks.
         case badEntry = "bad_entry"
-        /// Segments that are not there though nothing says that they were removed.
+        /// Segments that are not there.
         case missingSegment = "missing_segment"
         case emptySegment = "empty_segment"
+        /// A segment that ends before its end: at a block's end, where nothing looks cut.
+        case cutSegment = "cut_segment"
         /// A commit whose first seq is not above those before it.
         case outOfOrder = "out_of_order"
         /// A declaration, or another entry of a known type, that does not parse.

@@ -20,11 +20,19 @@ struct LogMap {
         /// Ascending; what lies between them is no block.
         let blocks: [Block]
         var number: UInt32 { file.number }
+
+        var repackedEnd: RepackedEnd {
+            var end = RepackedEnd()
+            for block in blocks { end.pass(flags: block.flags) }
+            return end
+        }
     }
 
     private(set) var parts: [Part] = []
     /// The highest position that a header names as synced.
     private(set) var synced = LogPosition(segment: 0, offset: 0)
+    /// The highest offset of each segment that a header names as synced.
+    private(set) var syncedOffsets: [UInt32: UInt32] = [:]
 
     init(_ source: LogSource) throws(StoreError) {
         for file in source.files {
@@ -44,6 +52,8 @@ struct LogMap {
                     offset: offset, byteCount: Int(header.blockByteCount), flags: header.flags, firstSeq: firstSeq)
                 blocks.append(block)
                 synced = max(synced, header.synced)
+                syncedOffsets[header.synced.segment] = max(
+                    syncedOffsets[header.synced.segment] ?? 0, header.synced.offset)
                 offset = block.end
             }
             parts.append(Part(file: file, blocks: blocks))

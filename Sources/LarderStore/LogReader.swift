@@ -10,6 +10,8 @@ public struct ColdRead: Sendable {
     let file: ReadFile
     let path: String
     let segment: UInt32
+    /// `Segment.fileID`: whether what it brings is of use when it comes.
+    let fileID: UInt64
     let offset: Int
     let count: Int
 
@@ -17,6 +19,7 @@ public struct ColdRead: Sendable {
     public func run() -> ColdResult {
         let window = Window(capacity: count)
         window.segment = segment
+        window.fileID = fileID
         window.offset = offset
         do throws(SystemError) {
             window.count = try files.read(file.handle, at: offset, into: window.buffer(count))
@@ -53,6 +56,7 @@ public struct ColdResult: Sendable {
 /// A stretch of a segment in memory. Handed from one thread to the next, never shared.
 final class Window: @unchecked Sendable {
     var segment: UInt32 = 0
+    var fileID: UInt64 = 0
     var offset = 0
     var count = 0
     var lastUse = 0
@@ -113,7 +117,7 @@ struct LogReader {
     private var lastSpot = LogPosition(segment: 0, offset: 0)
     private var spotsInOrder = 0
     /// A cold read that did not bring all: told to the one who asks again, who would ask for ever.
-    private var failed: (segment: UInt32, offset: Int, failure: SystemError)?
+    private var failed: (fileID: UInt64, offset: Int, failure: SystemError)?
 
     init(files: any StoreFiles) { self.files = files }
 
@@ -126,7 +130,7 @@ struct LogReader {
     ) throws(SystemError) -> LogBytes {
         clock &+= 1
         var follows = isSequential
-        for window in windows where window.segment == segment.number {
+        for window in windows where window.fileID == segment.fileID && window.segment != 0 {
             if let found = window.bytes(segment: segment.number, offset: offset, needed: needed) {
                 window.lastUse = clock
                 return .bytes(found)
@@ -135,7 +139,7 @@ struct LogReader {
                 follows = true
             }
         }
-        if let failed, failed.segment == segment.number, failed.offset == offset {
+        if let failed, failed.fileID == segment.fileID, failed.offset == offset {
             self.failed = nil
             throw failed.failure
         }
@@ -163,6 +167,7 @@ struct LogReader {
         if case .bytes(let n) = try files.readQuickly(file.handle, at: offset, into: window.buffer(count)), n >= needed
         {
             window.segment = segment.number
+            window.fileID = segment.fileID
             window.offset = offset
             window.count = n
             window.lastUse = clock
@@ -181,7 +186,7 @@ struct LogReader {
     mutating func supply(_ result: ColdResult) {
         failed = nil
         if let failure = result.failure ?? result.shortfall {
-            failed = (result.window.segment, result.window.offset, failure)
+            failed = (result.window.fileID, result.window.offset, failure)
         }
         guard result.failure == nil else { return }
         clock &+= 1
@@ -199,7 +204,8 @@ struct LogReader {
     }
 
     private func cold(_ segment: Segment, _ file: ReadFile, _ offset: Int, _ count: Int) -> ColdRead {
-        ColdRead(files: files, file: file, path: segment.path, segment: segment.number, offset: offset, count: count)
+        ColdRead(files: files, file: file, path: segment.path, segment: segment.number, fileID: segment.fileID,
+            offset: offset, count: count)
     }
 
     /// Segments that are open for reading at a time; a library can have more than a process may have files.
@@ -207,7 +213,7 @@ struct LogReader {
 
     @inline(__always)
     private mutating func handle(_ segment: Segment) throws(SystemError) -> ReadFile {
-        if let file = segment.readFile { return file }
+        if let file = segment.readFile ?? segment.pinnedFile { return file }
         return try open(segment)
     }
 

@@ -56,14 +56,8 @@ struct LogRelay: LogVisitor {
     /// Whether all of the block goes on as it is.
     private func isMovable(_ contents: BlockContents) throws(StoreError) -> Bool {
         guard places == .dense else { return true }
-        guard contents.isWhole, contents.header.commits.first?.firstSeq ?? 0 > lastSeq else { return false }
-        var isMovable = true
-        try contents.entries { entry, _, _ in if isDropped(entry) { isMovable = false } }
-        return isMovable
+        return contents.isWhole && contents.header.commits.first?.firstSeq ?? 0 > lastSeq
     }
-
-    /// Segments are numbered anew, so an entry that names numbers would mean others.
-    private func isDropped(_ entry: EntryView) -> Bool { places == .dense && entry.type == LogEntryType.removed }
 
     /// Writes a block of the entries that check and may go on.
     private mutating func rebuild(_ contents: BlockContents) throws(StoreError) {
@@ -72,7 +66,6 @@ struct LogRelay: LogVisitor {
         var last = lastSeq
         var refused: LogDamage?
         try contents.entries { entry, commit, offset in
-            guard !isDropped(entry) else { return }
             if commits.last?.firstSeq != commit.firstSeq {
                 guard commit.firstSeq > last else {
                     refused = LogDamage(

@@ -19,8 +19,14 @@ public struct LogSource: Sendable {
     public let identity: Identity?
     public let epoch: UInt64
     let files: [File]
+    /// Keeps compaction from changing files for as long as the source is there.
+    let hold: LogHold?
 
-    init(_ storeFiles: any StoreFiles, path: String, identity: Identity?, epoch: UInt64, files: [File]) {
+    init(
+        _ storeFiles: any StoreFiles, path: String, identity: Identity?, epoch: UInt64, files: [File],
+        hold: LogHold? = nil
+    ) {
+        self.hold = hold
         self.storeFiles = storeFiles
         self.path = path
         self.identity = identity
@@ -37,53 +43,62 @@ public struct LogSource: Sendable {
             throw .notALibrary(path: path, reason: "it has a log but no file `larder` that says whose it is")
         }
         let identity = try Identity(bytes, path: path)
+        let hold = try system { () throws(SystemError) in try LogHold(storeFiles, path + "/log") }
         self.init(
             storeFiles, path: path, identity: identity, epoch: identity.epoch,
-            files: try LogSource.list(path + "/log", storeFiles))
-    }
-
-    /// Reads a library's log; where compaction takes a segment away meanwhile, begins anew.
-    public static func reading<Result>(
-        library path: String, files: any StoreFiles = SystemFiles(),
-        _ body: (LogSource) throws(StoreError) -> Result
-    ) throws(StoreError) -> Result {
-        var attempt = 1
-        while true {
-            let source = try LogSource(library: path, files: files)
-            do throws(StoreError) { return try body(source) } catch {
-                guard case .system(let failure) = error, failure.call == "open", failure.code == ENOENT,
-                    source.files.contains(where: { $0.path == failure.path }), attempt < 5
-                else { throw error }
-                attempt += 1
-            }
-        }
+            files: try LogSource.list(path + "/log", storeFiles), hold: hold)
     }
 
     var byteCount: Int { files.reduce(0) { $0 + $1.byteCount } }
+
+    func byteCountNow(of file: File) throws(StoreError) -> Int {
+        try system { () throws(SystemError) in
+            let handle = try storeFiles.openForReading(file.path)
+            defer { storeFiles.close(handle) }
+            return try storeFiles.size(handle)
+        }
+    }
 
     func scanner(_ file: File) throws(StoreError) -> SegmentScanner {
         try SegmentScanner(
             files: storeFiles, path: file.path, number: file.number, byteCountMax: file.byteCount)
     }
 
-    /// The segments of a directory in their order. One that compaction takes away meanwhile has the list begun anew.
+    /// The segments of a directory in their order.
     static func list(_ directory: String, _ storeFiles: any StoreFiles) throws(StoreError) -> [File] {
+        do throws(SystemError) {
+            let numbers = (try storeFiles.list(directory) ?? []).compactMap { Segment.number(ofName: $0) }.sorted()
+            var files: [File] = []
+            for number in numbers {
+                let path = directory + "/" + Segment.name(number)
+                let handle = try storeFiles.openForReading(path)
+                defer { storeFiles.close(handle) }
+                files.append(File(number: number, path: path, byteCount: try storeFiles.size(handle)))
+            }
+            return files
+        } catch { throw .system(error) }
+    }
+}
+
+/// Held by whoever reads a log that a host may have open: no file of it is put in another's place meanwhile.
+final class LogHold: Sendable {
+    private let files: any StoreFiles
+    private let handle: FileHandle
+
+    /// Waits while a file is being put in its place, which takes milliseconds.
+    init(_ files: any StoreFiles, _ directory: String) throws(SystemError) {
+        self.files = files
         var attempt = 0
         while true {
-            do throws(SystemError) {
-                let numbers = (try storeFiles.list(directory) ?? []).compactMap { Segment.number(ofName: $0) }.sorted()
-                var files: [File] = []
-                for number in numbers {
-                    let path = directory + "/" + Segment.name(number)
-                    let handle = try storeFiles.openForReading(path)
-                    defer { storeFiles.close(handle) }
-                    files.append(File(number: number, path: path, byteCount: try storeFiles.size(handle)))
-                }
-                return files
-            } catch {
-                attempt += 1
-                if error.call != "open" || attempt > 8 { throw .system(error) }
+            if let handle = try files.hold(directory, alone: false) {
+                self.handle = handle
+                return
             }
+            attempt += 1
+            if attempt > 3_000 { throw SystemError("flock", directory, code: EWOULDBLOCK) }
+            usleep(10_000)
         }
     }
+
+    deinit { files.close(handle) }
 }

@@ -64,7 +64,8 @@ public struct LogCursor: Sendable {
     var commit = 0
     /// Offset of the next entry in the segment; 0: the commit's first.
     var offset = 0
-    var generation: UInt64 = 0
+    /// `StoreCore.layoutCount` + 1 as of when it was sought; 0: it was not.
+    var layout: UInt64 = 0
 }
 
 /// A run of entries of one commit, borrowed until the next call of the store.
@@ -114,7 +115,7 @@ extension StoreCore {
         var budget = byteBudget
         var passed = 0
         var windowReads = 0
-        if cursor.generation == 0 { seek(&cursor) }
+        if cursor.layout != layoutCount &+ 1 { seek(&cursor) }
         while let segment = segmentForStream(&cursor) {
             let commit = segment.commits[cursor.commit]
             if cursor.offset == 0 { cursor.offset = Int(commit.start) }
@@ -264,7 +265,7 @@ extension StoreCore {
 
     /// Puts a cursor at the first commit that holds a seq above its own.
     private func seek(_ cursor: inout LogCursor) {
-        cursor.generation = 1
+        cursor.layout = layoutCount &+ 1
         cursor.offset = 0
         cursor.commit = 0
         cursor.segment = segments.first?.number ?? 1

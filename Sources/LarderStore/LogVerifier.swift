@@ -18,14 +18,6 @@ struct LogVerifier: LogVisitor {
     }
 
     mutating func found(_ damage: LogDamage) {
-        if damage.cause == .missingSegment {
-            claims.missingSegments.append(damage)
-            return
-        }
-        lose(damage)
-    }
-
-    private mutating func lose(_ damage: LogDamage) {
         report.add(damage)
         if damage.through > damage.after { claims.holes.append((damage.after + 1)...damage.through) }
     }
@@ -129,13 +121,9 @@ struct LogVerifier: LogVisitor {
             let (from, through) = (try reader.varint(), try reader.varint())
             try reader.expectEnd()
             if from <= through { claims.holes.append(from...through) }
-        case LogEntryType.floor:
+        case EntryType.floor:
             claims.floor = max(claims.floor, try reader.varint())
             try reader.expectEnd()
-        case LogEntryType.removed:
-            let (from, through) = (try reader.varint(), try reader.varint())
-            try reader.expectEnd()
-            if from <= through { claims.removedSegments.append(from...through) }
         default:
             report.unknownTypeCount += 1
         }
@@ -143,9 +131,6 @@ struct LogVerifier: LogVisitor {
 
     /// The report, once the walk has ended.
     mutating func finish(_ walk: LogWalk) -> VerifyReport {
-        for missing in claims.missingSegments where !claims.isExplained(missing) {
-            lose(missing)
-        }
         report.unusedSeqCount -= min(report.unusedSeqCount, report.lostSeqCount)
         for damage in claims.judged() { report.add(damage) }
         report.damages.sort { ($0.segment, $0.offset) < ($1.segment, $1.offset) }
@@ -158,10 +143,4 @@ struct LogVerifier: LogVisitor {
         report.synced = walk.map.synced
         return report
     }
-}
-
-/// Types of entries that compaction writes.
-enum LogEntryType {
-    static let floor: UInt8 = 22
-    static let removed: UInt8 = 23
 }

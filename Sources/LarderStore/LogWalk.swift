@@ -46,7 +46,28 @@ struct LogWalk {
             defer { scanner.close() }
             end = LogPosition(segment: part.number, offset: 0)
             guard try walk(at, scanner, &visitor) else { return }
+            try passCutEnd(of: at, &visitor)
         }
+    }
+
+    /// A segment whose last block is there may have lost others behind it.
+    private mutating func passCutEnd(of at: Int, _ visitor: inout some LogVisitor) throws(StoreError) {
+        guard at + 1 < map.parts.count else { return }
+        let part = map.parts[at]
+        let repacked = part.repackedEnd
+        let isCut =
+            repacked.isRepacked
+            ? !repacked.isThere : Int(map.syncedOffsets[part.number] ?? 0) > part.file.byteCount
+        // A host may have written on since the files were listed.
+        guard isCut, try source.byteCountNow(of: part.file) <= part.file.byteCount else { return }
+        let through = map.firstSeq(from: at + 1, block: 0).map { $0 - 1 } ?? lastSeq
+        try visitor.found(
+            LogDamage(
+                cause: .cutSegment, segment: part.number, offset: part.file.byteCount, byteCount: 0,
+                reason: repacked.isRepacked
+                    ? "no block says that the segment ends here" : "a later block says that it went on",
+                after: lastSeq, through: max(through, lastSeq)))
+        lastSeq = max(lastSeq, through)
     }
 
     /// False where the log ends.

@@ -41,6 +41,7 @@ extension StoreCore {
                 liveCounts[Int(record.place.kindIndex)] += 1
             }
         }
+        renumberCount += 1
         index.renumber { map[Int($0)] }
         for record in adopted { index.insert(record.fingerprint, ordinal: record.ordinal) }
         orphans = [:]

@@ -30,6 +30,8 @@ struct Place: Equatable {
         return sizeClass == 15 ? 16 : (sizeClass &+ 1) &* 128
     }
     var kindIndex: UInt8 { UInt8(truncatingIfNeeded: raw) }
+    /// The same entry at another offset of its segment.
+    func moved(to offset: UInt32) -> Place { Place(raw: raw & ~(0xFFFF_FFFF &<< 12) | UInt64(offset) &<< 12) }
 }
 
 /// The ordinal part of the index. Owned by one thread.

@@ -15,6 +15,7 @@ extension StoreCore {
         var knownSynced = replay ?? LogPosition(segment: 0, offset: 0)
         var isCut = false
         var isRunOpen = false
+        var isLastRepacked: UInt32 = 0
         scan: for (at, number) in numbers.enumerated() where number >= replay?.segment ?? 0 {
             let scanner = try SegmentScanner(files: files, path: logPath + "/" + Segment.name(number), number: number)
             defer { scanner.close() }
@@ -32,6 +33,7 @@ extension StoreCore {
             if !isCovered { segments.append(Segment(number: number, path: scanner.path)) }
             previousEnd = LogPosition(segment: number, offset: isCovered ? previousEnd.offset : 0)
             var offset = Int(previousEnd.offset)
+            var end = RepackedEnd()
             gathered = SegmentChanges(segment: number, start: previousEnd.offset)
             if at + 1 < numbers.count, numbers[at + 1] == number + 1, !isRunOpen, let segment = segments.last,
                 let end = restoreSidecar(segment, from: offset)
@@ -44,6 +46,7 @@ extension StoreCore {
             while offset < scanner.size {
                 let header = try scanner.header(offset, epoch: identity.epoch)
                 if let header {
+                    end.pass(header)
                     knownSynced = max(knownSynced, header.synced)
                     let continues = header.flags & BlockHeader.continues != 0
                     let isContinued = header.flags & BlockHeader.continued != 0
@@ -77,9 +80,16 @@ extension StoreCore {
                 offset = try salvage(numbers, at, scanner, header, offset)
                 previousEnd = LogPosition(segment: number, offset: UInt32(offset))
             }
-            try loseCutEnd(numbers, at, scanner.size)
+            if end.isRepacked {
+                isLastRepacked = number
+                if !end.isThere { try loseRepackedEnd(numbers, at, scanner.size) }
+            } else {
+                try loseCutEnd(numbers, at, scanner.size)
+            }
         }
         position = previousEnd
+        // Nothing is written behind its end.
+        if isLastRepacked == position.segment { position = LogPosition(segment: position.segment + 1, offset: 0) }
         firstUnsyncedSegment = knownSynced.segment
         try dropEmptyTail()
         if gathered.segment != position.segment {
@@ -90,6 +100,7 @@ extension StoreCore {
         guard publishedSeq <= Self.publishedSeqMax else {
             throw .notALibrary(path: path, reason: "its log ends at seq \(publishedSeq), behind which there are none")
         }
+        floor = min(floor, publishedSeq + 1)
         nextSeq = publishedSeq + 1
         if !isCut { isCut = try wasCutHere() }
         if isCut {
@@ -153,6 +164,19 @@ extension StoreCore {
             }
             offset += Int(header.blockByteCount)
         }
+    }
+
+    /// A repacked segment says where it ends; what lay behind the last block that is there is lost.
+    private mutating func loseRepackedEnd(_ numbers: [UInt32], _ at: Int, _ size: Int) throws(StoreError) {
+        guard at + 1 < numbers.count else { return }
+        let next = try SegmentScanner(
+            files: files, path: logPath + "/" + Segment.name(numbers[at + 1]), number: numbers[at + 1])
+        defer { next.close() }
+        guard let first = try next.header(0, epoch: identity.epoch)?.commits.first?.firstSeq,
+            first > publishedSeq, first - 1 > publishedSeq
+        else { return }
+        report.lostSpans.append(LostSpan(after: publishedSeq, through: first - 1, segment: numbers[at], offset: size))
+        publishedSeq = first - 1
     }
 
     /// Whether a crash came between the cut of a tail and the entry that says so.

@@ -9,6 +9,8 @@ extension StoreCore {
             batch.resolvedCount = 0
             batch.stagedByteCountMax = 4096
             batch.forgetSearches()
+            if batch.fetchedLayout != layoutCount { batch.fetched.removeAll() }
+            batch.fetchedLayout = layoutCount
         }
         while batch.resolvedCount < batch.ops.count {
             let at = batch.resolvedCount
@@ -131,7 +133,7 @@ extension StoreCore {
     mutating func keep(for batch: WriteBatch) throws(StoreError) {
         let place = batch.awaitedPlace
         batch.awaitedPlace = .hole
-        guard !place.isHole, batch.fetched[place.raw] == nil, case .entry(let view) = try entry(at: place) else {
+        guard !place.isHole, batch.fetchedLayout == layoutCount, batch.fetched[place.raw] == nil, case .entry(let view) = try entry(at: place) else {
             return
         }
         batch.fetched[place.raw] = (view, batch.arena.copy(view.payload))

@@ -34,6 +34,15 @@ final class Segment {
     var liveCount = 0
     /// Open while it is read; the reader closes those that were used longest ago.
     var readFile: ReadFile?
+    /// Held open while another file may have its name.
+    var pinnedFile: ReadFile?
+    /// How often its file was written anew: what was read of an earlier one is of no use.
+    var incarnation: UInt32 = 0
+    /// How many saves were current when a compaction found little to gain; -1: it was not looked at.
+    var lookedAtLiveCount = -1
+
+    /// Of its present file.
+    var fileID: UInt64 { UInt64(incarnation) &<< 32 | UInt64(number) }
 
     init(number: UInt32, path: String) {
         self.number = number
@@ -82,5 +91,19 @@ final class Segment {
             n < 1 << 20
         else { return nil }
         return n
+    }
+}
+
+/// What the blocks of a segment say of its end.
+struct RepackedEnd {
+    private(set) var isRepacked = false
+    /// The last block that was passed is the segment's last.
+    private(set) var isThere = false
+
+    mutating func pass(_ header: BlockHeader) { pass(flags: header.flags) }
+
+    mutating func pass(flags: UInt8) {
+        if flags & BlockHeader.repacked != 0 { isRepacked = true }
+        isThere = flags & BlockHeader.ends != 0
     }
 }

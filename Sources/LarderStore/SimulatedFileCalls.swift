@@ -195,6 +195,12 @@ extension SimulatedFiles {
         }
     }
 
+    /// There is one process, and nobody to wait for.
+    public func hold(_ directory: String, alone: Bool) throws(SystemError) -> FileHandle? {
+        try locked { () throws(SystemError) in try checkPower("flock", directory) }
+        return FileHandle(raw: -1)
+    }
+
     public func readWhole(_ path: String) throws(SystemError) -> [UInt8]? {
         try locked { () throws(SystemError) in
             try checkPower("open", path)

@@ -47,7 +47,9 @@ extension StoreCore {
     mutating func begin(byteCount: Int, whole: Int, isContinued: Bool) throws(StoreError) {
         let head = BlockHeader.byteCount(commitCount: 1)
         let needed = aligned(byteCount + head)
-        if position.offset > 0, Int(position.offset) + aligned(whole + head) > options.segmentByteCountMax {
+        if position.offset > 0,
+            endsSegment || Int(position.offset) + aligned(whole + head) > options.segmentByteCountMax
+        {
             try moveOn(needed: max(needed, min(aligned(whole + head), options.segmentByteCountMax)))
         }
         if writeHandle == nil { try openSegment() }

@@ -77,6 +77,14 @@ struct StoreCore: ~Copyable {
     var failureCode: Int32 = 0
     var clear: ClearRun?
     var compaction: CompactionRun?
+    /// Why there can be no compaction any more until a restart, or nil.
+    var compactionIsOver: String?
+    /// The next block begins a segment.
+    var endsSegment = false
+    /// Raised when a segment was written anew.
+    var layoutCount: UInt64 = 0
+    /// Raised when ordinals were given anew.
+    var renumberCount = 0
     /// By the kind's index; only of kinds that were asked for by value.
     var valueIndexes: [UInt8: ValueIndex] = [:]
     var merger = RecordMerger()

@@ -58,6 +58,9 @@ public protocol StoreFiles: AnyObject, Sendable {
     func isSameFile(_ path: String, _ other: String) throws(SystemError) -> Bool
     /// Whether somebody has the lock file's lock. Takes none, and makes no file.
     func isLocked(_ path: String) throws(SystemError) -> Bool
+    /// Holds a directory as readers do, together, or as one who changes what they read: alone.
+    /// - Returns: nil when the directory is held in a way that excludes this. Closing gives it back.
+    func hold(_ directory: String, alone: Bool) throws(SystemError) -> FileHandle?
     /// A small file as a whole; nil when there is none.
     func readWhole(_ path: String) throws(SystemError) -> [UInt8]?
     /// Writes a small file beside itself, syncs, renames it over, and syncs the directory.

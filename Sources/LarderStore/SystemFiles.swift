@@ -213,6 +213,18 @@ public final class SystemFiles: StoreFiles {
         try syncDirectory(directory(of: path))
     }
 
+    public func hold(_ directory: String, alone: Bool) throws(SystemError) -> FileHandle? {
+        let file = try open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        while flock(file.raw, (alone ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0 {
+            let code = errno
+            if code == EINTR { continue }
+            close(file)
+            if code == EWOULDBLOCK { return nil }
+            throw SystemError("flock", directory, code: code)
+        }
+        return file
+    }
+
     public func lock(_ path: String) throws(SystemError) -> FileHandle? {
         let file = try open(path, O_RDWR | O_CREAT | O_CLOEXEC)
         let code = larder_lock_exclusive(file.raw)

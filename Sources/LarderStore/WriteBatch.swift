@@ -156,6 +156,8 @@ public final class WriteBatch {
     var stagedByteCountMax = 0
     /// Where the entry lies that a cold read was asked for.
     var awaitedPlace = Place.hole
+    /// `StoreCore.layoutCount` as of which places are meant.
+    var fetchedLayout: UInt64 = 0
     /// Fingerprints of the keys that the batch is about; made when it is first asked for.
     var touched: Set<UInt32> = []
     /// Searches for the records that have a value which an operation must be alone to have: one for all that name it.

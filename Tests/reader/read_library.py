@@ -73,7 +73,7 @@ class Header:
             if form > FORMAT and crc32c(data[offset:offset + 60], head) == crc:
                 raise Newer(f"{name_of((segment, offset))}: block format {form}, this reader's is {FORMAT}")
             raise Bad(f"block format {form}, this reader's is {FORMAT}")
-        if n == 0 or self.block_bytes % PAGE or self.block_bytes > BLOCK_MAX or self.flags > 7 or zero or \
+        if n == 0 or self.block_bytes % PAGE or self.block_bytes > BLOCK_MAX or self.flags > 31 or self.flags & 24 == 16 or zero or \
                 self.payload_offset + self.stored > self.block_bytes or offset + self.payload_offset > len(data):
             raise Bad("a header whose lengths or reserved bits cannot be")
         if crc32c(data[offset:offset + 60], data[offset + 64:offset + self.payload_offset]) != crc:

@@ -42,9 +42,7 @@ enum BackupCommand: Command {
         let report: BackupReport
         do {
             report = try onFiles("backing up \(place.library)") {
-                try LogSource.reading(library: place.library) { source throws(StoreError) in
-                    try source.backup(to: directory, options: options, now: Clock.wall)
-                }
+                try LogSource(library: place.library).backup(to: directory, options: options, now: Clock.wall)
             }
         } catch let failure as Failure {
             var failure = failure

@@ -24,7 +24,7 @@ enum VerifyCommand: Command {
         try expectNoArguments(context)
         let place = try context.place()
         let report = try onFiles("checking \(place.library)") {
-            try LogSource.reading(library: place.library) { source throws(StoreError) in try source.verify() }
+            try LogSource(library: place.library).verify()
         }
         show(report, context)
         return report.isSound ? 0 : 1

@@ -21,8 +21,7 @@ struct EntryText {
         case EntryType.importEnded: "import_ended"
         case EntryType.token: "token"
         case EntryType.recovered: "recovered"
-        case 22: "floor"
-        case 23: "removed"
+        case EntryType.floor: "floor"
         default: "type \(type)"
         }
     }

@@ -1,0 +1,222 @@
+// The work of a compaction that leaves the loop thread: reading segments, and writing them anew.
+
+import Glibc
+import LarderFormat
+
+/// What every job of a compaction knows. Immutable; any thread.
+struct CompactionContext: Sendable {
+    let files: any StoreFiles
+    /// The library's directory.
+    let path: String
+    let epoch: UInt64
+    /// By number, to find the keys of purged records.
+    let schemas: [Int: RecordSchema]
+    let purged: Set<PurgedKey>
+    let purgeSeq: UInt64
+    let historySeq: UInt64
+    /// The library's floor, which is durable.
+    let floor: UInt64
+    /// The last durable batch of each import.
+    let lastBatch: [UInt64: UInt64]
+    let bytesPerSecond: Int
+    let cancelled: CancelFlag
+
+    var logPath: String { path + "/log" }
+
+    /// Whether an entry that is of no record stays.
+    func keeps(_ entry: EntryView) -> Bool {
+        guard entry.seq < historySeq else { return true }
+        var reader = ByteReader(entry.payload)
+        switch entry.type {
+        case EntryType.token:
+            guard let origin = try? reader.varint(), let batch = try? reader.varint() else { return true }
+            return batch >= lastBatch[origin] ?? 0
+        case EntryType.floor:
+            guard let seq = try? reader.varint() else { return true }
+            return seq >= floor
+        default:
+            return true
+        }
+    }
+}
+
+/// Work of a compaction for another thread. Immutable; run it once.
+public struct CompactionJob: @unchecked Sendable {
+    enum Work {
+        /// Find what the entries at and above the history's beginning supersede, in these files up to those ends.
+        case protect([(number: UInt32, end: Int)])
+        case list(number: UInt32, byteCount: Int)
+        case rewrite(SegmentListing, Marks, removesCheckpoint: Bool)
+    }
+
+    let context: CompactionContext
+    let work: Work
+
+    /// Reads, and writes. Blocks, for seconds where a rate was asked for.
+    public func run() -> CompactionResult {
+        var pace = Pace(context)
+        do throws(CompactionFailure) {
+            switch work {
+            case .protect(let files):
+                return CompactionResult(.protected(try context.supersededSeqs(files, &pace)))
+            case .list(let number, let byteCount):
+                return CompactionResult(.listed(try SegmentListing(context, number, byteCount, &pace)))
+            case .rewrite(let listing, let marks, let removesCheckpoint):
+                return CompactionResult(
+                    .rewritten(try context.rewrite(listing, marks, removesCheckpoint: removesCheckpoint, &pace)))
+            }
+        } catch { return CompactionResult(.failed(error)) }
+    }
+}
+
+/// What a job came to.
+public struct CompactionResult: Sendable {
+    enum Outcome {
+        case protected(Set<UInt64>)
+        case listed(SegmentListing)
+        case rewritten(RewrittenSegment)
+        case failed(CompactionFailure)
+    }
+
+    let outcome: Outcome
+    init(_ outcome: Outcome) { self.outcome = outcome }
+}
+
+/// Why a job ended.
+enum CompactionFailure: Error {
+    case cancelled
+    /// The segment is not whole, or in a form that is not written here: it stays as it is.
+    case unfit(reason: String)
+    case full(reason: String)
+    /// Nothing was changed.
+    case system(SystemError)
+    /// It is not known which file has the segment's name, or whether for good.
+    case unsettled(SystemError)
+}
+
+/// Keeps a job to its rate, and lets it be cancelled.
+struct Pace {
+    private let bytesPerSecond: Int
+    private let cancelled: CancelFlag
+    private var byteCount = 0
+    private var start = Pace.now
+
+    init(_ context: CompactionContext) {
+        bytesPerSecond = context.bytesPerSecond
+        cancelled = context.cancelled
+    }
+
+    /// Of a job's own checks, which take no time worth speaking of.
+    init(unlimited cancelled: CancelFlag) {
+        bytesPerSecond = 0
+        self.cancelled = cancelled
+    }
+
+    private static var now: UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    }
+
+    /// Counts bytes that were read or written; waits where they came too soon.
+    mutating func pass(_ count: Int) throws(CompactionFailure) {
+        if cancelled.isSet { throw .cancelled }
+        guard bytesPerSecond > 0 else { return }
+        byteCount += count
+        while !cancelled.isSet {
+            let due = UInt64(byteCount) * 1_000_000_000 / UInt64(bytesPerSecond)
+            let passed = Pace.now - start
+            guard due > passed else { break }
+            usleep(UInt32(min((due - passed) / 1000 + 1, 50_000)))
+        }
+        if cancelled.isSet { throw .cancelled }
+        if byteCount > bytesPerSecond {
+            // A pause in between does not count as room for a burst.
+            byteCount = 0
+            start = Pace.now
+        }
+    }
+}
+
+extension CompactionContext {
+    /// Shows the blocks of a segment, each checked whole.
+    ///
+    /// - Parameter byteCount: where its last block ends.
+    func eachBlock(
+        _ path: String, _ number: UInt32, _ byteCount: Int, _ pace: inout Pace,
+        _ body: (BlockHeader, UnsafeRawBufferPointer) throws(CompactionFailure) -> Void
+    ) throws(CompactionFailure) {
+        let scanner: SegmentScanner
+        do throws(StoreError) {
+            scanner = try SegmentScanner(files: files, path: path, number: number, byteCountMax: byteCount)
+        } catch { throw CompactionFailure(error) }
+        defer { scanner.close() }
+        guard scanner.size == byteCount else { throw .unfit(reason: "\(path) is shorter than it was") }
+        var offset = 0
+        while offset < byteCount {
+            let header: BlockHeader?
+            let bytes: UnsafeRawBufferPointer
+            do throws(StoreError) {
+                header = try scanner.header(offset, epoch: epoch)
+                bytes = try scanner.bytes(offset, Int(header?.blockByteCount ?? 0))
+            } catch { throw CompactionFailure(error) }
+            guard let header, BlockCheck.hasWholeEntries(bytes, header) else {
+                throw .unfit(reason: "no whole block at offset \(offset) of \(path)")
+            }
+            guard header.flags & BlockHeader.compressed == 0 else {
+                throw .unfit(reason: "the block at offset \(offset) of \(path) is compressed")
+            }
+            try body(header, bytes)
+            offset += Int(header.blockByteCount)
+            try pace.pass(Int(header.blockByteCount))
+        }
+    }
+
+    /// Shows the entries of a whole block.
+    func eachEntry(
+        _ header: BlockHeader, _ bytes: UnsafeRawBufferPointer,
+        _ body: (EntryView, _ commit: Int, _ offset: Int) throws(CompactionFailure) -> Void
+    ) throws(CompactionFailure) {
+        guard let base = bytes.baseAddress else { return }
+        var at = header.byteCount
+        for (index, commit) in header.commits.enumerated() {
+            let end = at + Int(commit.plainByteCount)
+            while at < end {
+                guard
+                    let entry = try? readEntry(
+                        base: base, offset: at, end: end, commitFirstSeq: commit.firstSeq, commitTime: commit.time,
+                        isVerified: false)
+                else { throw .unfit(reason: "an entry does not parse") }
+                try body(entry, index, at)
+                at += entry.byteCount
+            }
+        }
+    }
+
+    /// Seqs below the history's beginning that entries at and above it supersede.
+    func supersededSeqs(
+        _ ends: [(number: UInt32, end: Int)], _ pace: inout Pace
+    ) throws(CompactionFailure) -> Set<UInt64> {
+        var seqs: Set<UInt64> = []
+        for (number, end) in ends where end > 0 {
+            let path = logPath + "/" + Segment.name(number)
+            try eachBlock(path, number, end, &pace) { header, bytes throws(CompactionFailure) in
+                try eachEntry(header, bytes) { entry, _, _ in
+                    guard entry.type <= EntryType.deleted, entry.seq >= historySeq else { return }
+                    if entry.previousSeq != 0, entry.previousSeq < historySeq { seqs.insert(entry.previousSeq) }
+                }
+            }
+        }
+        return seqs
+    }
+}
+
+extension CompactionFailure {
+    init(_ error: StoreError) {
+        if case .system(let error) = error {
+            self = error.isFull ? .full(reason: "\(error)") : .system(error)
+        } else {
+            self = .unfit(reason: "\(error)")
+        }
+    }
+}
