@@ -19,6 +19,9 @@ final class CompactionTask {
     var isWorking = false
     /// It goes on when the commit under way is finished.
     var awaitsCommit = false
+    /// It goes on once nothing is staged: meanwhile writes wait, else that might never be. At its beginning nobody may
+    /// save what a purge was just told has no record.
+    var wantsQuiet = true
     /// The host is stopping.
     var isStopped = false
     var report = CompactionReport()
@@ -55,11 +58,17 @@ extension Host {
         return nil
     }
 
+    /// Whether what would be staged waits for a compaction's step.
+    var holdsWrites: Bool { compactionTask.map { $0.hasBegun && $0.wantsQuiet } ?? false }
+
     /// Takes one step; more follow by themselves until it ends.
     func stepCompaction() {
         wantsCompactionStep = false
         guard let task = compactionTask, task.hasBegun, !task.isWorking, !task.awaitsCommit else { return }
-        switch store.stepCompaction(now: wallClock()) {
+        let step = store.stepCompaction(now: wallClock())
+        let wantedQuiet = task.wantsQuiet
+        if case .commit = step { task.wantsQuiet = true } else { task.wantsQuiet = false }
+        switch step {
         case .commit:
             if !store.isCommitting { _ = commitNow() }
             if store.isCommitting { task.awaitsCommit = true } else { continueCompaction() }
@@ -78,13 +87,14 @@ extension Host {
             finishCompaction(task, report: task.report, failure(task, reason, isFull: isFull))
         }
         endExpiredSubscriptions()
+        if wantedQuiet, !task.wantsQuiet { wakeWaiting() }
     }
 
     /// After a commit: a compaction that waited for it goes on.
     func compactionCommitted() {
         guard let task = compactionTask, task.awaitsCommit else { return }
         task.awaitsCommit = false
-        continueCompaction()
+        stepCompaction()
     }
 
     /// Has it end soon; what was rewritten is.
