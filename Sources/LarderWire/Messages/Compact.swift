@@ -69,7 +69,7 @@ public struct Compact: WireMessage {
         waitMilliseconds = try reader.number()
         bytesPerSecond = try reader.number()
         let countAt = reader.offset
-        let count = try reader.count(ofAtLeast: 2)
+        let count = try reader.count(ofAtLeast: 1)
         guard count <= Compact.purgedCountMax else {
             reader.offset = countAt
             throw FormatError(.outOfRange, at: countAt)
