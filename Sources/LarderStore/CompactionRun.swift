@@ -27,6 +27,8 @@ struct CompactionRun {
     var report = CompactionReport()
     /// What superseded an entry lies below this: the entry may go.
     var historySeq: UInt64 = 1
+    /// What the library's floor is raised to. From the beginning on, no cursor behind it is taken any more.
+    var floor: UInt64 = 1
     /// Entries of purged keys go up to this.
     var purgeSeq: UInt64 = 0
     /// Seqs below `historySeq` that something at or above it supersedes: they stay, so that it can be undone.
@@ -143,7 +145,11 @@ extension StoreCore {
         if let failure { return "the store only reads: \(failure)" }
         if let compactionIsOver { return "it has to wait for a restart: \(compactionIsOver)" }
         if options.isReadOnly { return "the library is open for reading only" }
+        for purged in request.purged where isLive(purged) { return "a key that is to be purged is in the library" }
         var run = CompactionRun(request: request)
+        run.purgeSeq = publishedSeq
+        run.historySeq = floor(for: request)
+        run.floor = request.purged.isEmpty ? run.historySeq : publishedSeq + 1
         run.report.byteCountBefore = segments.reduce(0) { $0 + $1.byteCount }
         compaction = run
         return nil

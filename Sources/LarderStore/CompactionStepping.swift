@@ -86,21 +86,14 @@ extension StoreCore {
     /// Stages the floor. With the last segment included it is the first entry of the next.
     private mutating func raiseFloor(_ run: inout CompactionRun, now: Int64) -> CompactionStep {
         guard inFlight == nil, !open.isOpen, staged.blocks.isEmpty else { return .commit }
-        for purged in run.request.purged where isLive(purged) {
-            end(&run, "a key that is to be purged is in the library")
-            return .progress(run.report)
-        }
-        run.historySeq = floor(for: run.request)
-        run.purgeSeq = publishedSeq
-        let wanted = run.request.purged.isEmpty ? run.historySeq : publishedSeq + 1
-        guard wanted > floor || run.request.includesLast && position.offset > 0 else {
+        guard run.floor > floor || run.request.includesLast && position.offset > 0 else {
             run.phase = .raisingFloor(0)
             return .progress(run.report)
         }
         endsSegment = run.request.includesLast && position.offset > 0
         defer { endsSegment = false }
         var writer = ByteWriter()
-        writer.varint(max(wanted, floor))
+        writer.varint(max(run.floor, floor))
         do throws(StoreError) {
             guard
                 case .ready = try makeRoom(
@@ -121,7 +114,7 @@ extension StoreCore {
     }
 
     /// Whether a record with the key is in the library, as far as its fingerprint says.
-    private func isLive(_ purged: PurgedKey) -> Bool {
+    func isLive(_ purged: PurgedKey) -> Bool {
         let fingerprint = purged.key.withUnsafeBytes { hasher.fingerprint(kind: purged.kind, key: $0) }
         var probe = 0
         while let ordinal = index.next(fingerprint, &probe) {

@@ -95,6 +95,7 @@ public enum CursorCheck: Equatable, Sendable {
 
 extension StoreCore {
     func check(epoch: UInt64, seq: UInt64) -> CursorCheck {
+        let floor = max(floor, compaction?.floor ?? 0)
         guard epoch == identity.epoch, seq <= publishedSeq, seq == UInt64.max || seq + 1 >= floor else {
             return .expired
         }

@@ -105,6 +105,9 @@ struct Subscriber {
     /// The same place in a store that was opened again.
     mutating func reconnect(_ store: Store) { cursor = store.cursor(after: cursor.seq, snapshotSeq: snapshotSeq) }
 
+    /// From here on it has to be told everything.
+    var boundSeq: UInt64 { max(cursor.seq, snapshotSeq) }
+
     /// One call of the store; true when the end was reached.
     mutating func step(_ driver: StoreDriver, budget: Int) throws -> Bool {
         var runs: [EventRun] = []
@@ -170,8 +173,7 @@ struct Subscriber {
     /// Compares what was received since the last time with all that lies between there and the cursor.
     mutating func compare(_ model: Model, isAtEnd: Bool) throws {
         let after = max(startSeq, snapshotSeq, comparedSeq)
-        let expected = Array(model.visibleEvents.reversed().prefix { $0.seq > after }.reversed())
-            .filter { $0.seq <= cursor.seq && isWanted($0) }
+        let expected = model.told(after: after).filter { $0.seq <= cursor.seq && isWanted($0) }
         var got = Array(received[comparedCount...].drop { $0.seq <= after })
         for at in got.indices { got[at].commit = expected.indices.contains(at) ? expected[at].commit : 0 }
         guard got == expected else {

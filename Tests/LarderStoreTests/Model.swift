@@ -41,6 +41,41 @@ struct Model {
     /// Of keys with a change that is not durable: the commit of the last.
     private(set) var pendingCommits: [RecordKey: UInt64] = [:]
 
+    /// Versions that were superseded below this may be gone.
+    var historySeq: UInt64 = 0
+    /// Keys whose entries up to a seq may be gone.
+    var purged: [RecordKey: UInt64] = [:]
+    /// What superseded an entry.
+    var superseders: [UInt64: UInt64] = [:]
+
+    func isVisible(_ at: Int) -> Bool { at < visibleEventCount }
+
+    /// Events that compaction took, in order: who was given them before has them still.
+    private(set) var gone: [ModelEvent] = []
+
+    /// All that ever became visible behind a seq, in order.
+    func told(after seq: UInt64) -> [ModelEvent] {
+        let visible = Array(visibleEvents.reversed().prefix { $0.seq > seq }.reversed())
+        let lost = gone.reversed().prefix { $0.seq > seq }.reversed()
+        return lost.isEmpty ? visible : (lost + visible).sorted { $0.seq < $1.seq }
+    }
+
+    /// Takes the events that are left. They have to come to the same records.
+    mutating func take(_ kept: [ModelEvent], _ keptBefore: [Int]) {
+        visibleEventCount = keptBefore[visibleEventCount]
+        batchEnds = batchEnds.map { keptBefore[$0] }
+        let seqs = Set(kept.map(\.seq))
+        gone = (gone + events.filter { !seqs.contains($0.seq) }).sorted { $0.seq < $1.seq }
+        events = kept
+    }
+
+    /// The records that the visible events come to, read from the first.
+    var replayed: [RecordKey: ModelRecord] {
+        var records: [RecordKey: ModelRecord] = [:]
+        for event in visibleEvents { Model.apply(event, to: &records) }
+        return records
+    }
+
     var visibleEvents: ArraySlice<ModelEvent> { events[..<visibleEventCount] }
 
     func visible(kind: Int) -> [(RecordKey, ModelRecord)] {

@@ -22,6 +22,7 @@ struct PowerCutLife {
     /// Commits that failed with the power on, and operations that were decided.
     private(set) var failureCount = 0
     private(set) var operationCount = 0
+    private(set) var compactionCount = 0
     private var clearing: (events: [ModelEvent], now: Int64)?
 
     init(seed: UInt64, options: StoreOptions) {
@@ -60,6 +61,7 @@ struct PowerCutLife {
             // The power went.
         }
         note(driver, readers)
+        compactionCount += driver.compactionCount
         driver.store.close()
         operationCount += driver.operationCount
         if disk.hasPower && driver.failure != nil && source.chance(50) { return }
@@ -68,6 +70,10 @@ struct PowerCutLife {
     }
 
     private mutating func step(_ driver: StoreDriver, _ readers: inout [Subscriber]) throws {
+        if driver.store.isCompacting, source.chance(60) {
+            for _ in 0..<(1 + source.below(6)) { try driver.stepCompaction() }
+            if driver.failure != nil { return }
+        }
         switch source.below(20) {
         case 0..<9:
             let count = 1 + source.below(6)
@@ -76,6 +82,7 @@ struct PowerCutLife {
                 isDryRun: source.chance(5), isAtomic: source.chance(15))
         case 9: try driver.write((0..<30).map { _ in source.op(model: driver.model) }, program: "p0")
         case 10 where source.chance(40): try driver.clear(kind: [0, 1, 2, 3, 200][source.below(5)], program: "p1")
+        case 10 where source.chance(60): driver.beginCompaction(&source, readers)
         case 11..<15: driver.take()
         case 15..<18: driver.finish()
         default:
@@ -89,8 +96,9 @@ struct PowerCutLife {
 
     private mutating func newReader(_ driver: StoreDriver) -> Subscriber {
         if source.chance(50) { return Subscriber(driver.store, after: 0, snapshotSeq: driver.store.lastSeq) }
-        return Subscriber(
-            driver.store, after: driver.model.visibleEvents.randomElement(using: &source.random)?.seq ?? 0)
+        let seq = driver.model.visibleEvents.randomElement(using: &source.random)?.seq ?? 0
+        let isGood = driver.store.check(epoch: driver.store.epoch, seq: seq) == .good
+        return Subscriber(driver.store, after: isGood ? seq : driver.store.lastSeq)
     }
 
     /// Remembers what outlives the power: the model with the batches that were not answered, and the subscribers.
@@ -132,6 +140,8 @@ struct PowerCutLife {
         var all = Subscriber(driver.store, after: 0)
         try all.readToEnd(driver)
         var found = all.received
+        try driver.model.prune(to: found, floor: driver.store.floor)
+        try model.prune(to: found, floor: driver.store.floor)
         if let clearing, found.count > model.events.count, found.count == model.events.count + clearing.events.count {
             for (at, event) in clearing.events.enumerated() {
                 let seq = found[model.events.count + at].seq
@@ -165,7 +175,8 @@ struct PowerCutLife {
     private mutating func reconnect(_ driver: StoreDriver) throws -> [Subscriber] {
         var readers: [Subscriber] = []
         for old in subscribers {
-            guard driver.store.check(epoch: driver.store.epoch, seq: old.seq) == .good else {
+            let seq = max(old.seq, old.snapshotSeq)
+            guard driver.store.check(epoch: driver.store.epoch, seq: seq) == .good else {
                 throw Mismatch("a cursor at \(old.seq), which was received, has expired")
             }
             var reader = Subscriber(

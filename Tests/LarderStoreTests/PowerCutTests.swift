@@ -25,7 +25,7 @@ import Testing
     @Test("an answered batch survives a power cut, and no other is found in part")
     func powerCuts() {
         let first = Setting.seed
-        var totals = (cuts: 0, torn: 0, kept: 0, lost: 0, failed: 0, operations: 0)
+        var totals = (cuts: 0, torn: 0, kept: 0, lost: 0, failed: 0, operations: 0, compactions: 0)
         for round in 0..<UInt64(Setting.number("LARDER_SEED") == nil ? Setting.steps(40) : 1) {
             let seed = first &+ round
             do {
@@ -36,6 +36,7 @@ import Testing
                 totals.lost += life.lostCount
                 totals.failed += life.failureCount
                 totals.operations += life.operationCount
+                totals.compactions += life.compactionCount
             } catch { Issue.record("\(error) (LARDER_SEED=\(seed))") }
         }
         // Otherwise the cuts fall where nothing is at stake.

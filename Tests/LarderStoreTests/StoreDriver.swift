@@ -26,6 +26,10 @@ final class StoreDriver {
     var forgetsUnanswered = true
     /// The clear that is under way.
     private(set) var clearing: (kind: Int, program: String)?
+    /// The job of the compaction that is under way.
+    var compactionJob: CompactionJob?
+    var compactionCount = 0
+    var compactionFailureCount = 0
     /// Operations that were decided.
     var operationCount = 0
     /// Batches that are begun anew for the next.
@@ -137,6 +141,7 @@ final class StoreDriver {
     /// - Parameter meanwhile: what happens to the files while they are closed.
     func reopen(meanwhile: () -> Void = {}) throws {
         try commitAll()
+        compactionJob = nil
         store.close()
         meanwhile()
         store = try Store(path: path, options: options, files: files, now: now)

@@ -12,6 +12,7 @@ extension StoreDriver {
         var all = Subscriber(store, after: 0)
         try all.readToEnd(self)
         var found = all.received
+        try model.prune(to: found, floor: store.floor)
         if !clearing.isEmpty, found.count == model.events.count + clearing.count {
             for (event, survivor) in zip(clearing, found[model.events.count...]) {
                 model.append(event, seq: survivor.seq, time: now, commit: 0)
