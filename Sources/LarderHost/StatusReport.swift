@@ -19,7 +19,10 @@ extension Host {
             status.state = "full"
             status.reason = full
         } else if let task = compactionTask {
-            status.reason = "compacting, \(task.report.doneCount) of \(task.report.totalCount) segments"
+            status.reason =
+                task.hasBegun
+                ? "compacting, \(task.report.doneCount) of \(task.report.totalCount) segments"
+                : "a purge waits for those who follow the log"
         }
         status.mode = options.isTransient ? .transient : .serve
         status.pid = Int(getpid())

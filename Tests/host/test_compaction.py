@@ -3,6 +3,7 @@ lose nothing, and what was purged is in no file."""
 
 import json
 import os
+import select
 import subprocess
 import threading
 import time
@@ -187,6 +188,35 @@ class CompactionTests(CompactionCase):
                 self.assertEqual(entry.type == 3, key not in model)
                 if key in model:
                     self.assertEqual(model[key][0], entry.seq)
+
+    def test_it_begins_and_ends_while_an_import_keeps_the_host_busy(self):
+        host = self.host()
+        with host.wire("importing") as importing, host.wire("compacting") as wire:
+            self.churn(wire, count=2_000, rounds=2)
+            waiting, sent, taken = [], 0, 0
+            asked = wire.send("COMPACT", history_since=NONE, dead_share=0, flags=1, rate=NONE)
+            # Eight batches are always unanswered, so that there is always something staged.
+            for at in range(600):
+                waiting.append(importing.write([save(title(number, f"imported {at}")) for number in range(10_000, 10_050)]))
+                sent += 1
+                if len(waiting) == 8:
+                    self.assertEqual(importing.reply(waiting.pop(0))["refused"], 0)
+                    taken += 1
+                if wire.waiting or select.select([wire.socket], [], [], 0)[0]:
+                    frame = wire.receive()
+                    if frame.name == "COMPACTED":
+                        break
+                    self.assertEqual(frame.name, "PROGRESS", frame)
+            else:
+                self.assertCompacted(wire.reply(asked))
+                self.fail(f"it went on for as long as {sent} batches came")
+            self.assertEqual(frame.id, asked)
+            for request_id in waiting:
+                self.assertEqual(importing.reply(request_id)["refused"], 0)
+            listed = as_model(list_all(wire, TITLE.number))
+            records = {title(number, f"imported {at}") for number in range(10_000, 10_050)}
+            self.assertLessEqual(records, {record for _, _, record in listed.values()})
+            self.assertGreater(wire.call("STATUS")["floor"], 1)
 
     def test_a_subscription_without_credit_holds_the_floor(self):
         host = self.host()
