@@ -3,13 +3,12 @@ lose nothing, and what was purged is in no file."""
 
 import json
 import os
-import select
 import subprocess
 import threading
 import time
 
 from harness import (BOOK, JOKE, TITLE, Follower, HostCase, as_model, delete, follow, joke, larder, list_all, program, read_log,
-                     read_runs, replay, save, title, title_key)
+                     read_runs, replay, save, title, title_key, write_body)
 
 NONE = (1 << 63) - 1
 ALL = -(1 << 63)
@@ -189,34 +188,47 @@ class CompactionTests(CompactionCase):
                 if key in model:
                     self.assertEqual(model[key][0], entry.seq)
 
-    def test_it_begins_and_ends_while_an_import_keeps_the_host_busy(self):
+    def test_it_begins_and_ends_while_imports_keep_the_host_busy(self):
         host = self.host()
-        with host.wire("importing") as importing, host.wire("compacting") as wire:
+        batch_count = 150
+        with host.wire("compacting") as wire:
             self.churn(wire, count=2_000, rounds=2)
-            waiting, sent, taken = [], 0, 0
-            asked = wire.send("COMPACT", history_since=NONE, dead_share=0, flags=1, rate=NONE)
-            # Eight batches are always unanswered, so that there is always something staged.
-            for at in range(600):
-                waiting.append(importing.write([save(title(number, f"imported {at}")) for number in range(10_000, 10_050)]))
-                sent += 1
-                if len(waiting) == 8:
-                    self.assertEqual(importing.reply(waiting.pop(0))["refused"], 0)
-                    taken += 1
-                if wire.waiting or select.select([wire.socket], [], [], 0)[0]:
-                    frame = wire.receive()
-                    if frame.name == "COMPACTED":
-                        break
-                    self.assertEqual(frame.name, "PROGRESS", frame)
-            else:
-                self.assertCompacted(wire.reply(asked))
-                self.fail(f"it went on for as long as {sent} batches came")
-            self.assertEqual(frame.id, asked)
-            for request_id in waiting:
-                self.assertEqual(importing.reply(request_id)["refused"], 0)
+            before = wire.call("STATUS")["last_seq"]
+            problems = []
+
+            def imports(number):
+                """Sends without waiting for answers, so that there is always something staged."""
+                try:
+                    with host.wire(f"importing {number}") as importing:
+                        first = 10_000 * number
+                        bodies = [write_body([save(title(film, f"{at}")) for film in range(first, first + 100)], 0, 0, 0)
+                                  for at in range(batch_count)]
+                        started.wait()
+                        sender = threading.Thread(target=lambda: [importing.send_body("WRITE", body) for body in bodies])
+                        sender.start()
+                        answers = [importing.receive() for _ in bodies]
+                        sender.join()
+                        problems.extend(answer for answer in answers if answer.name != "WRITTEN" or answer["refused"])
+                except Exception as error:  # the test's own thread says it
+                    problems.append(error)
+
+            started = threading.Barrier(4)
+            threads = [threading.Thread(target=imports, args=(number,)) for number in (1, 2, 3)]
+            for thread in threads:
+                thread.start()
+            started.wait()
+            self.eventually(lambda: wire.call("STATUS")["last_seq"] > before, what="the import")
+            reply = self.assertCompacted(compact(wire))
+            for thread in threads:
+                thread.join()
+            self.assertEqual(problems, [])
+            last = wire.call("STATUS")["last_seq"]
+            self.assertLess(reply["floor"] - before, (last - before) // 2, "it began when there was nothing more to do")
             listed = as_model(list_all(wire, TITLE.number))
-            records = {title(number, f"imported {at}") for number in range(10_000, 10_050)}
-            self.assertLessEqual(records, {record for _, _, record in listed.values()})
-            self.assertGreater(wire.call("STATUS")["floor"], 1)
+            for number in (1, 2, 3):
+                for film in range(10_000 * number, 10_000 * number + 100):
+                    record = listed[TITLE.number, title_key(film)][2]
+                    self.assertEqual(record, title(film, f"{batch_count - 1}"))
 
     def test_a_subscription_without_credit_holds_the_floor(self):
         host = self.host()
