@@ -12,7 +12,7 @@ public final class LarderClient {
     public struct Timeouts: Sendable {
         /// From connecting to WELCOME, ms.
         public var connectMilliseconds: Int
-        /// Of one request, ms. CLEAR and imports count it from the last sign of life. Nil: none.
+        /// Of one request, ms. CLEAR, COMPACT and imports count it from the last sign of life. Nil: none.
         public var requestMilliseconds: Int?
 
         public init(connectMilliseconds: Int = 5_000, requestMilliseconds: Int? = 60_000) {

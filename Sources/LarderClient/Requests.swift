@@ -122,6 +122,24 @@ extension LarderClient {
         }
     }
 
+    /// Rewrites the log without what is not needed any more; takes purged keys out of it.
+    ///
+    /// - Parameter progress: how far it is, in segments, at least once a second. May not use this client.
+    /// - Throws: also `larder` with `busy`, and with `conflict` where a purged key has a record, whose place is 1 + the key's
+    ///   position.
+    public func compact(
+        _ compact: Compact, progress: (Progress) -> Void = { _ in }
+    ) throws(ClientError) -> Compacted {
+        try request(compact) { (frame) throws(ClientError) in
+            guard frame.header.messageType == .progress else {
+                throw self.connection.violation("type \(frame.header.type) within COMPACT")
+            }
+            progress(try LarderClient.decode(Progress.self, frame, self.connection))
+        } _: { (frame) throws(ClientError) in
+            try LarderClient.decode(Compacted.self, frame, self.connection)
+        }
+    }
+
     // MARK: Plugins and the host
 
     public func register(_ register: Register) throws(ClientError) -> Registered {

@@ -58,6 +58,7 @@ extension Host {
             lastSyncNanoseconds = Loop.monotonicNanoseconds &- started
             finished(job.number, failure)
             stepClear()
+            compactionCommitted()
             commitStaged()
             finishStop()
         }

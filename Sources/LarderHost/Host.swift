@@ -38,6 +38,11 @@ public final class Host {
     var clearTask: ClearTask?
     var wantsClearStep = false
     var isClearReading = false
+    var compactionTask: CompactionTask?
+    var wantsCompactionStep = false
+    var compactionSchedule: CompactionSchedule
+    /// Made when it is first needed.
+    var compactionWorker: WorkerThread?
     private(set) var isStopping = false
     var plugins: PluginHost?
     var pluginsAreStopped = true
@@ -51,6 +56,7 @@ public final class Host {
     /// Opens the library, takes the socket. Nothing is served before `run`.
     public init(options: HostOptions) throws(HostError) {
         self.options = options
+        compactionSchedule = CompactionSchedule(options.compaction)
         do throws(LoopError) {
             loop = try Loop()
             worker = try WorkerThread(loop: loop, name: "larder-commit")
@@ -157,6 +163,7 @@ public final class Host {
     private func turnEnds() {
         runLaterTasks()
         if wantsClearStep { stepClear() }
+        if wantsCompactionStep { stepCompaction() }
         commitStaged()
         if servesAll {
             servesAll = false
@@ -168,7 +175,7 @@ public final class Host {
             for connection in waiters where !connection.isClosed { serve(connection) }
         }
         // The loop must not sleep while there is work.
-        if wantsClearStep || servesAll || !turnWaiters.isEmpty || !laterTasks.isEmpty {
+        if wantsClearStep || wantsCompactionStep || servesAll || !turnWaiters.isEmpty || !laterTasks.isEmpty {
             wakeNextTurn()
         } else {
             spin?.stop()
@@ -221,7 +228,8 @@ public final class Host {
             finishIfDrained(connection)
             if !connection.subscriptions.isEmpty { serve(connection) }
         }
-        if options.isTransient && connections.isEmpty && !isStopping {
+        tickCompaction()
+        if options.isTransient && connections.isEmpty && compactionTask == nil && !isStopping {
             if loop.now &- idleSince >= UInt64(max(options.idleMilliseconds, 0)) { stop(reason: "it was idle") }
         }
         if isStopping && loop.now >= stopDeadline { closeAll() }
@@ -305,10 +313,17 @@ public final class Host {
         connection.closeWhenWritten()
     }
 
+    /// A host without a connection begins to be idle now.
+    func staysAwake() { if connections.isEmpty { idleSince = loop.now } }
+
     /// True if the request can still be stopped. What was staged cannot.
     func cancel(_ request: OpenRequest, of connection: Connection) -> Bool {
         if waiting.contains(where: { $0.connection === connection && $0.request == request }) { return false }
         if let task = clearTask, task.connection === connection, task.request == request { return false }
+        if let task = compactionTask, task.connection === connection, task.request == request {
+            task.connection = nil
+            cancelCompaction()
+        }
         for subscription in connection.subscriptions { subscription.syncs.removeAll { $0.request == request } }
         return true
     }
@@ -324,6 +339,7 @@ public final class Host {
         unlink(options.socket)
         listener?.close()
         stopPlugins()
+        stopCompaction()
         for connection in allConnections where connection.pluginName.isEmpty { drain(connection) }
         finishStop()
     }
@@ -334,7 +350,9 @@ public final class Host {
 
     /// Ends the loop once nothing is under way.
     func finishStop() {
-        guard isStopping, !isTearingDown, connections.isEmpty, clearTask == nil, coldReadCount == 0 else { return }
+        guard isStopping, !isTearingDown, connections.isEmpty, clearTask == nil, compactionTask == nil,
+            coldReadCount == 0
+        else { return }
         guard !store.isCommitting, pluginsAreStopped else { return }
         if store.hasStaged, store.failure == nil {
             if let job = store.takeCommit() { store.finish(job.run()) }
@@ -345,5 +363,6 @@ public final class Host {
         endOfTurn?.close()
         spin?.close()
         worker.close()
+        compactionWorker?.close()
     }
 }

@@ -22,6 +22,7 @@ public struct HostOptions {
     public var onReady: (() -> Void)?
     /// How the store is opened.
     public var store = StoreOptions()
+    public var compaction = CompactionOptions()
     /// The files that the store uses.
     public var files: any StoreFiles = SystemFiles()
 

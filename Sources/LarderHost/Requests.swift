@@ -53,6 +53,7 @@ extension Connection {
         case .beginImport: try beginImport(id, body)
         case .endImport: try endImport(id, body)
         case .clear: clear(id, try Clear(body: body))
+        case .compact: compact(id, try Compact(body: body))
         case .kinds:
             _ = try Kinds(body: body)
             send(KindList(host.store.kinds), id: id)
@@ -296,17 +297,7 @@ extension Connection {
         host.wantsAnotherTurn(self)
     }
 
-    private func expired(_ cursor: Cursor) -> ErrorReply {
-        ErrorReply(
-            .cursorExpired,
-            message: "the cursor \(cursor) cannot be gone on from: the library's history is "
-                + "\(Cursor(epoch: host.store.epoch, seq: host.store.floor)) to \(host.store.lastSeq)",
-            facts: [
-                ErrorReply.Fact("epoch", String(Cursor(epoch: host.store.epoch, seq: 0).description.prefix(16))),
-                ErrorReply.Fact("floor", "\(host.store.floor)"),
-                ErrorReply.Fact("last", "\(host.store.lastSeq)"),
-            ])
-    }
+    private func expired(_ cursor: Cursor) -> ErrorReply { host.expired(cursor, floor: host.store.floor) }
 
     private func credit(_ id: UInt32, _ credit: Credit) {
         guard let subscription = subscriptions.first(where: { $0.id == id }) else { return }

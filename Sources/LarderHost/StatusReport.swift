@@ -18,6 +18,11 @@ extension Host {
         } else if let full = store.fullReason(now: wallClock()) {
             status.state = "full"
             status.reason = full
+        } else if let task = compactionTask {
+            status.reason =
+                task.hasBegun
+                ? "compacting, \(task.report.doneCount) of \(task.report.totalCount) segments"
+                : "a purge waits for those who follow the log"
         }
         status.mode = options.isTransient ? .transient : .serve
         status.pid = Int(getpid())
@@ -37,6 +42,7 @@ extension Host {
                 name: $0.name, state: $0.state, pid: Int($0.processID), restarts: $0.restartCount,
                 lastError: $0.lastError)
         }
+        status.reclaimableByteCount = store.reclaimableByteCount
         return status
     }
 

@@ -53,6 +53,10 @@ extension Connection {
 
     /// Resolves and stages the batch, or pauses the connection until that can go on.
     private func decide(_ id: UInt32, _ header: WriteHeader) {
+        if host.holdsWrites {
+            hold()
+            return host.waitsForRoom(self)
+        }
         do throws(StoreError) {
             while true {
                 switch try host.store.resolve(batch) {
@@ -272,6 +276,10 @@ extension Connection {
 
     /// Runs `stage`; where it has no room, the frame waits.
     func stageOrWait(_ id: UInt32, _ stage: () throws(StoreError) -> Bool) {
+        if host.holdsWrites {
+            pause()
+            return host.waitsForRoom(self)
+        }
         do throws(StoreError) {
             while true {
                 if try stage() { break }

@@ -29,6 +29,7 @@ public enum MessageType: UInt8, CaseIterable, Sendable {
     case search = 0x1C
     case history = 0x1D
     case entries = 0x20
+    case compact = 0x21
 
     case welcome = 0x81
     case registered = 0x82
@@ -59,6 +60,7 @@ public enum MessageType: UInt8, CaseIterable, Sendable {
     case progress = 0x9E
     case error = 0x9F
     case entriesAre = 0xA0
+    case compacted = 0xA1
 }
 
 extension MessageType {
@@ -123,6 +125,7 @@ extension MessageType {
         case .search: "SEARCH"
         case .history: "HISTORY"
         case .entries: "ENTRIES"
+        case .compact: "COMPACT"
         case .welcome: "WELCOME"
         case .registered: "REGISTERED"
         case .written: "WRITTEN"
@@ -151,6 +154,7 @@ extension MessageType {
         case .progress: "PROGRESS"
         case .error: "ERROR"
         case .entriesAre: "ENTRIES_ARE"
+        case .compacted: "COMPACTED"
         }
     }
 }

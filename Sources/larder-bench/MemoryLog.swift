@@ -121,4 +121,7 @@ final class MemoryLogFiles: StoreFiles, @unchecked Sendable {
     }
     func lock(_ path: String) throws(SystemError) -> FileHandle? { try files.lock(path) }
     func isLocked(_ path: String) throws(SystemError) -> Bool { try files.isLocked(path) }
+    func hold(_ directory: String, alone: Bool) throws(SystemError) -> FileHandle? {
+        try files.hold(directory, alone: alone)
+    }
 }

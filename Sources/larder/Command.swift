@@ -48,7 +48,8 @@ enum Commands {
         SaveCommand.self, EditCommand.self, TagCommand.self, RateCommand.self, WatchedCommand.self, NoteCommand.self,
         DeleteCommand.self, ClearCommand.self, LogCommand.self, UndeleteCommand.self, UndoCommand.self,
         DuplicatesCommand.self, JoinCommand.self, KindsCommand.self, DumpCommand.self, LoadCommand.self,
-        BackupCommand.self, RestoreCommand.self, VerifyCommand.self, InspectCommand.self, SalvageCommand.self,
+        CompactCommand.self, PurgeCommand.self, BackupCommand.self, RestoreCommand.self, VerifyCommand.self,
+        InspectCommand.self, SalvageCommand.self,
         UpgradeCommand.self, DoctorCommand.self, EventsCommand.self, PluginCommand.self, DemoCommand.self,
         HelpCommand.self,
     ]

@@ -65,7 +65,7 @@ extension Failure {
         case .unknownKind: "larder kinds lists the kinds"
         case .storeFull: "make room on the disk and try again"
         case .failedToSave, .failedToDelete: "start the host again, and see what is there before you repeat it"
-        case .busy: "a clear is running; try again when it has ended"
+        case .busy: "try again when it has ended"
         case .shuttingDown: "the host is stopping; run the command again"
         case .cursorExpired: "start over with --snapshot, or with --from start"
         case .unknownPlugin: "larder plugin list shows the plugins"

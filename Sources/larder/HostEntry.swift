@@ -14,19 +14,22 @@ struct HostEntry {
     /// nil: the store's own.
     let segmentKibibytes: Int?
     let isVerbose: Bool
+    let compaction: CompactionOptions
     /// A host that goes finishes first what it has begun.
     private static let takeOverMilliseconds: Int64 = 30_000
     /// How long one may have the library without listening.
     private static let silentMilliseconds: Int64 = 6_000
 
     init(
-        place: Place, isTransient: Bool, idleMilliseconds: Int?, segmentKibibytes: Int? = nil, isVerbose: Bool
+        place: Place, isTransient: Bool, idleMilliseconds: Int?, segmentKibibytes: Int? = nil, isVerbose: Bool,
+        compaction: CompactionOptions
     ) {
         self.place = place
         self.isTransient = isTransient
         self.idleMilliseconds = idleMilliseconds
         self.segmentKibibytes = segmentKibibytes
         self.isVerbose = isVerbose
+        self.compaction = compaction
     }
 
     /// Serves until the host is stopped.
@@ -37,6 +40,7 @@ struct HostEntry {
         let begun = Clock.monotonic
         var options = HostOptions(library: place.library, socket: place.socket)
         options.isTransient = isTransient
+        options.compaction = compaction
         if let idleMilliseconds { options.idleMilliseconds = idleMilliseconds }
         if let segmentKibibytes { options.store.segmentByteCountMax = segmentKibibytes << 10 }
         options.programPath = HostStarter.programPath()

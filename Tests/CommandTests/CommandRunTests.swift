@@ -121,6 +121,42 @@ struct CommandRunTests {
         #expect(try library.run("clear", "--yes", "--json").objects.first?["deleted"]?.int64 == 1)
     }
 
+    @Test("compact says what became of the log, and refuses what it can't understand")
+    func compact() throws {
+        let library = try filled()
+        let plain = try library.run("compact")
+        #expect(plain.code == 0 && plain.output.contains(" → ") && plain.output.contains("history kept since 2"))
+        let object = try #require(try library.run("compact", "--keep-history", "none", "--json").objects.first)
+        #expect(object["history_since"]?.string == "none")
+        #expect(object["subscriptions_ended"]?.int64 == 0 && object["bytes_after"]?.int64 != nil)
+        #expect(try library.run("compact", "--keep-history", "all").output.hasSuffix(", all history kept\n"))
+        #expect(try library.run("count", "title").output == "2\n")
+        let words = [
+            ["--keep-history", "x"], ["--keep-history", "-1"], ["--dead-share", "101"], ["--rate", "-1"], ["title"],
+        ]
+        for words in words { #expect(try library.run(["compact"] + words).code == 2, "\(words)") }
+    }
+
+    @Test("purge wants a yes, deletes the record, and takes a key without one too")
+    func purge() throws {
+        let library = try filled()
+        let refused = try library.run("purge", "title:tmdb/movie/603")
+        #expect(refused.code == 1 && refused.errors.contains("--yes") && !refused.errors.contains("--dry-run"))
+        #expect(try library.run("purge", "--deleted-before", "2026").code == 1)
+        #expect(try library.run("count", "title").output == "2\n")
+        let purged = try #require(
+            try library.run("purge", "title", "tmdb", "movie", "603", "--yes", "--json").objects.first)
+        #expect(purged["purged"]?.int64 == 1 && purged["deleted"]?.int64 == 1)
+        #expect(try library.run("get", "title:tmdb/movie/603").code == 1)
+        let again = try library.run("purge", "title:tmdb/movie/603", "--yes")
+        #expect(again.output.hasPrefix("1 key purged, 0 records deleted for it, in "))
+        #expect(try library.run("purge", "--deleted-before", "2026-01-01", "--yes").code == 0)
+        for words in [["--deleted-before", "x"], ["--deleted-before", "2026", "title:tmdb/movie/603"], []] {
+            #expect(try library.run(["purge", "--yes"] + words).code == 2, "\(words)")
+        }
+        #expect(try library.run("purge", "--yes", "--wait", "soon", "title:tmdb/movie/603").code == 2)
+    }
+
     @Test("events tells what happened, and goes on behind a cursor")
     func events() throws {
         let library = try filled()

@@ -229,6 +229,24 @@ struct RequestTests {
         }
     }
 
+    @Test("COMPACT tells how far it is")
+    func compact() throws {
+        let asked = Compact(includesLast: true, purged: [Compact.PurgedKey(kind: 2, key: [1, 2])])
+        let answer = Compacted(
+            byteCountBefore: 900, byteCountAfter: 300, segmentCount: 3, rewrittenCount: 2, droppedCount: 7, floor: 12,
+            historySince: 5)
+        try withClient({ peer in
+            let (id, compact) = try peer.expect(Compact.self)
+            #expect(compact == asked)
+            for done in 1...3 { try peer.write(Progress(done: done, total: 3), id: id) }
+            try peer.write(answer, id: id)
+        }) { (client) throws in
+            var told: [Int] = []
+            #expect(try client.compact(asked) { told.append($0.done) } == answer)
+            #expect(told == [1, 2, 3])
+        }
+    }
+
     @Test("CLEAR tells how far it is")
     func clear() throws {
         try withClient({ peer in

@@ -145,6 +145,7 @@ enum Samples {
                 subscriptions: 1, lag: 9)
         ]
         status.plugins = [StatusIs.Plugin(name: "p", state: "ready", pid: 0, restarts: 2, lastError: "e")]
+        status.reclaimableByteCount = 1 << 20
         return status
     }()
 
@@ -209,6 +210,16 @@ enum Samples {
         MessageSample(Clear(kind: 0)),
         MessageSample(Progress(done: 128, total: 1 << 30)),
         MessageSample(Cleared(deleted: 5, seq: 6)),
+        MessageSample(Compact()),
+        MessageSample(
+            Compact(
+                historySince: .max, deadPercent: 100, includesLast: true, waitMilliseconds: 1 << 40,
+                bytesPerSecond: 300,
+                purged: [Compact.PurgedKey(kind: 1, key: [4, 0x74]), Compact.PurgedKey(kind: 300, key: [])])),
+        MessageSample(
+            Compacted(
+                byteCountBefore: 1 << 40, byteCountAfter: 300, segmentCount: 9, rewrittenCount: 8, droppedCount: 70_000,
+                removedAsideCount: 1, endedSubscriptionCount: 2, floor: .max, historySince: -1)),
         MessageSample(Kinds()),
         MessageSample(KindList([kind])),
         MessageSample(Origins(after: 200, limit: 10)),

@@ -106,6 +106,25 @@ struct VectorBodyTests {
         }
         try each(Clear.self) { #expect($0.kind == $1.int("kind")) }
         try each(Cleared.self) { #expect($0.deleted == $1.int("deleted") && $0.seq == $1.u64("seq")) }
+        try each(Compact.self) { compact, value in
+            #expect(compact.historySince == Int64(value.int("history_since")))
+            #expect(compact.deadPercent == value.int("dead_share"))
+            #expect(compact.includesLast == (value.int("flags") == 1))
+            #expect(compact.waitMilliseconds == value.int("wait") && compact.bytesPerSecond == value.int("rate"))
+            let rows = value.objects("purged")
+            #expect(compact.purged == rows.map { Compact.PurgedKey(kind: $0.int("kind"), key: $0.hex("key")) })
+        }
+        try each(Compacted.self) { compacted, value in
+            #expect(compacted.byteCountBefore == value.int("bytes_before"))
+            #expect(compacted.byteCountAfter == value.int("bytes_after"))
+            #expect(
+                compacted.segmentCount == value.int("segments") && compacted.rewrittenCount == value.int("rewritten"))
+            #expect(compacted.droppedCount == value.int("dropped"))
+            #expect(compacted.removedAsideCount == value.int("aside_removed"))
+            #expect(compacted.endedSubscriptionCount == value.int("subscriptions_ended"))
+            #expect(compacted.floor == value.u64("floor"))
+            #expect(compacted.historySince == Int64(value.int("history_since")))
+        }
         try each(KindList.self) { list, value in
             let kinds = try value.objects("kinds").map { form in
                 try Kind(file: Array(JSONSerialization.data(withJSONObject: form)))
@@ -176,6 +195,7 @@ struct VectorBodyTests {
             #expect(status.records == rows.map { KindCount(kind: $0.int("kind"), count: $0.int("records")) })
             #expect(Int(status.mode.rawValue) == value.int("mode") && status.pid == value.int("pid"))
             #expect(status.version == value.text("version") && status.epoch == value.u64("epoch"))
+            #expect(status.reclaimableByteCount == value.int("reclaimable"))
             #expect(status.started == Int64(value.int("started")))
             #expect(status.sessions.count == value.objects("sessions").count)
             for (session, row) in zip(status.sessions, value.objects("sessions")) {

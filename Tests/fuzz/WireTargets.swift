@@ -53,7 +53,8 @@ enum MessageDecoders {
         again(ImportBegun.self), again(Count.self), again(Counted.self), again(Plugin.self), again(PluginDone.self),
         again(GiveWay.self), again(GivingWay.self), again(Ping.self), again(Pong.self), again(Cancel.self),
         again(Hello.self), again(Welcome.self), again(Goodbye.self), again(HostGoodbye.self), again(Find.self),
-        again(Found.self), again(Clear.self), again(Progress.self), again(Cleared.self), write, events,
+        again(Found.self), again(Clear.self), again(Progress.self), again(Cleared.self), again(Compact.self),
+        again(Compacted.self), write, events,
     ]
 
     /// What decodes is written as the same bytes: there is one encoding.

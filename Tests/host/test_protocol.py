@@ -15,7 +15,7 @@ with open(os.path.join(ROOT, "Protocol", "vectors", "messages.json"), encoding="
 HELLO = BY_NAME["HELLO"].encode({"version_min": 1, "version_max": 1, "name": "raw", "version": "1", "required": [], "optional": []})
 CLIENTS = ["HELLO", "REGISTER", "READY", "WRITE", "GET", "LIST", "COUNT", "CLEAR", "KINDS", "SUBSCRIBE", "CREDIT", "SYNC",
            "UNSUBSCRIBE", "PING", "CANCEL", "STATUS", "GOODBYE", "ORIGINS", "PLUGIN", "GIVE_WAY", "BEGIN_IMPORT", "END_IMPORT",
-           "FIND", "SEARCH", "HISTORY", "ENTRIES", "DEFINE"]
+           "FIND", "SEARCH", "HISTORY", "ENTRIES", "DEFINE", "COMPACT"]
 NOTICES = {"READY", "CREDIT", "CANCEL", "GOODBYE"}
 FILM = title(603, "The Matrix")
 # A body for each message that is right in itself.
@@ -41,6 +41,8 @@ BODIES = {
     "FIND": BY_NAME["FIND"].encode({"kind": 1, "field": 14, "value": b"\3tt1", "limit": 5}),
     "SEARCH": BY_NAME["SEARCH"].encode({"query": "matrix", "limit": 5}),
     "HISTORY": BY_NAME["HISTORY"].encode({"kind": 1, "key": title_key(603), "limit": 5}),
+    "COMPACT": BY_NAME["COMPACT"].encode({
+        "history_since": 1, "dead_share": 50, "wait": 300, "purged": [{"kind": 1, "key": title_key(9_603)}]}),
     "ENTRIES": BY_NAME["ENTRIES"].encode({"seqs": [1, 300]}), "DEFINE": BY_NAME["DEFINE"].encode({"declaration": JOKE}),
 }
 

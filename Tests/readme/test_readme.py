@@ -43,7 +43,8 @@ def steady(line):
     the commits fell."""
     line = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "0000-00-00 00:00", line.rstrip())
     line = re.sub(r"(00:00):\d\d", r"\1:00", line)
-    line = re.sub(r"\b\d+ blocks\b", "0 blocks", re.sub(r"\b\d+ KiB\b", "0 KiB", line))
+    line = re.sub(r"\b\d+ blocks\b", "0 blocks", re.sub(r"\b[\d.]+ KiB\b", "0 KiB", line))
+    line = re.sub(r"since \d{4}-\d\d-\d\d$", "since 0000-00-00", line)
     return re.sub(r"\b[\d.]+ s(, [\d,]+/s)?$", "0 s", line)
 
 

@@ -80,6 +80,8 @@ public struct StatusIs: WireMessage {
     public var records: [KindCount] = []
     public var sessions: [Session] = []
     public var plugins: [Plugin] = []
+    /// Bytes of the log that a compaction would free at most.
+    public var reclaimableByteCount = 0
 
     public init() {}
 
@@ -103,6 +105,7 @@ public struct StatusIs: WireMessage {
         for session in sessions { session.encode(into: &writer) }
         writer.varint(plugins.count)
         for plugin in plugins { plugin.encode(into: &writer) }
+        writer.varint(reclaimableByteCount)
     }
 
     public init(from reader: inout ByteReader) throws(FormatError) {
@@ -128,6 +131,7 @@ public struct StatusIs: WireMessage {
         plugins = try reader.list(ofAtLeast: 5) { (reader: inout ByteReader) throws(FormatError) in
             try Plugin(from: &reader)
         }
+        reclaimableByteCount = try reader.number()
         try reader.expectEnd()
     }
 }

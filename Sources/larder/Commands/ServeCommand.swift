@@ -1,11 +1,18 @@
 // `larder serve`: the host itself.
 
+import LarderHost
+
 enum ServeCommand: Command {
     static let name = "serve"
     static let purpose = "run the host of a library until it is stopped"
-    static let synopsis = ["serve [--verbose]"]
+    static let synopsis = ["serve [--verbose] [--keep-history DAYS|all|none] [--no-compact]"]
     static let options = [
         OptionSpec("verbose", short: "v", "say more of what happens, on standard error"),
+        HistoryLimit.option,
+        OptionSpec(
+            "keep-history-bytes", "SIZE", "of the history, no more than the newest so many bytes of the log (4 GiB)"),
+        OptionSpec("compact-rate", "MIB", "compact at so many MiB a second at most (32); 0: as fast as it goes"),
+        OptionSpec("no-compact", "give back no room unasked; larder compact does, when it is asked to"),
         OptionSpec("transient", hidden: true, "stop when idle; how commands start a host"),
         OptionSpec("idle", "MS", hidden: true, "how long a transient host stays without a connection"),
         OptionSpec("segment", "KIB", hidden: true, "a new segment begins past this; for tests"),
@@ -14,6 +21,8 @@ enum ServeCommand: Command {
         The host owns the library, takes what importers send, streams its log to plugins and starts those that are
         enabled. It stays in the foreground: SIGTERM or Ctrl-C stops it in order, and nothing acknowledged is lost
         however it ends. A line on standard error says when it is ready.
+        When much of the log is of no use any more it gives the room back: what was changed or deleted longer ago than
+        --keep-history says (90 days) is no longer kept. See larder compact --help.
         A host that a command started in the background gives way to this one.
         """
     static let examples = [
@@ -34,7 +43,25 @@ enum ServeCommand: Command {
             place: place, isTransient: isTransient,
             idleMilliseconds: try context.options.number("idle", in: 0...3_600_000, command: name),
             segmentKibibytes: try context.options.number("segment", in: 4...65_536, command: name),
-            isVerbose: context.options.has("verbose"))
+            isVerbose: context.options.has("verbose"), compaction: try compaction(context))
         return try entry.run()
+    }
+
+    private static func compaction(_ context: Context) throws(Failure) -> CompactionOptions {
+        var options = CompactionOptions()
+        options.isAutomatic = !context.options.has("no-compact")
+        if let limit = try HistoryLimit(context.options, command: name) { options.historyMilliseconds = limit.duration }
+        if let text = context.options.value("keep-history-bytes") {
+            guard let byteCount = Amounts.bytes(text) else {
+                throw .usage(
+                    "--keep-history-bytes \(text)", "expected a number of bytes such as 512MiB or 4GiB",
+                    "see larder \(name) --help")
+            }
+            options.historyByteCountMax = byteCount
+        }
+        if let rate = try context.options.number("compact-rate", in: 0...1_000_000, command: name) {
+            options.bytesPerSecond = rate << 20
+        }
+        return options
     }
 }

@@ -24,6 +24,13 @@ enum StatusCommand: Command {
         return 0
     }
 
+    private static func log(_ status: StatusIs) -> String {
+        let text = "\(Formats.bytes(status.logByteCount)) in \(Formats.count(status.segments, "segment"))"
+        let reclaimable = status.reclaimableByteCount
+        return reclaimable == 0
+            ? text : text + ", of which larder compact could free up to \(Formats.bytes(reclaimable))"
+    }
+
     private static func print(_ status: StatusIs, _ kinds: Kinds, _ output: Output) {
         let mode = status.mode == .serve ? "larder serve" : "started by a command, stops when idle"
         let records = status.records.filter { $0.count > 0 }.map {
@@ -35,7 +42,7 @@ enum StatusCommand: Command {
             ("since", Formats.localTime(milliseconds: status.started)),
             ("library", status.library), ("socket", status.socket),
             ("records", records.isEmpty ? "none" : records.joined(separator: ", ")),
-            ("log", "\(Formats.bytes(status.logByteCount)) in \(Formats.count(status.segments, "segment"))"),
+            ("log", log(status)),
             ("cursor", "\(Cursor(epoch: status.epoch, seq: status.lastSeq))"),
         ]
         if status.floor > 1 { facts.append(("floor", "\(status.floor)")) }

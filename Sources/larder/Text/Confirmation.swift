@@ -28,10 +28,13 @@ enum Confirmation {
     }
 
     /// Before anything costly: --yes, or somebody who can be asked.
-    static func expectSomebody(_ command: String, _ context: Context) throws(Failure) {
+    ///
+    /// - Parameter advice: what to say instead.
+    static func expectSomebody(
+        _ command: String, _ context: Context, advice: String = "say --yes, or --dry-run to see what it would do"
+    ) throws(Failure) {
         guard context.options.has("yes") || mayAsk() else {
-            throw Failure(
-                command, "nobody can be asked whether that is meant", "say --yes, or --dry-run to see what it would do")
+            throw Failure(command, "nobody can be asked whether that is meant", advice)
         }
     }
 }

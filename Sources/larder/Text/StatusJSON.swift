@@ -23,6 +23,7 @@ enum StatusJSON {
         json.member("started", TimeText.text(milliseconds: status.started))
         json.member("segments", status.segments)
         json.member("log_bytes", status.logByteCount)
+        json.member("reclaimable_bytes", status.reclaimableByteCount)
         json.name("records")
         json.beginObject()
         for count in status.records { json.member(kinds[count.kind]?.name ?? "\(count.kind)", count.count) }

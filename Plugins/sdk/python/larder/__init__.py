@@ -16,14 +16,14 @@ from .kinds import Field, Kind
 from .operations import Delete, Move, Restore, Save
 from .plugin import Plugin
 from .records import decode_record, encode_record, record_from_json, record_json_text, record_to_json
-from .results import Accounting, Cursor, Defined, Found, Match, Refusal, Result, Saved, Stored, Written
+from .results import Accounting, Compacted, Cursor, Defined, Found, Match, Refusal, Result, Saved, Stored, Written
 from .subscription import Subscription
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Accounting", "AlreadySaved", "BadCondition", "BadKey", "BadRecord", "BadToken", "Busy", "Cancelled",
-    "CapabilityUnsupported", "Client", "Conflict", "ConnectionLost", "Corrupt", "Cursor", "CursorExpired",
+    "CapabilityUnsupported", "Client", "Compacted", "Conflict", "ConnectionLost", "Corrupt", "Cursor", "CursorExpired",
     "DeadlineExceeded", "DecodeError", "Defined", "Delete", "EncodeError", "Event", "FailedToDelete", "FailedToSave",
     "Field", "Found", "ImportSession", "Kind", "KindConflict", "LarderError", "Match", "Move", "NotFound", "NotPermitted",
     "PartialDate", "Plugin", "QueueFull", "Refusal", "Restore", "Result", "Save", "Saved", "ShuttingDown", "StoreFull",

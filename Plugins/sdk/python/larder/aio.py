@@ -24,7 +24,7 @@ from .keys import KeyValues
 from .kinds import Kind
 from .lookups import ENTRIES_MAX, Lookups
 from .operations import Delete, Operation, Save
-from .results import Accounting, Cursor, Defined, Found, Match, Saved, Stored, Written
+from .results import Accounting, Compacted, Cursor, Defined, Found, Match, Saved, Stored, Written
 from .session import Session
 
 
@@ -205,6 +205,14 @@ class AsyncClient(asyncio.Protocol):
     async def clear(self, kind: Optional[str] = None, progress: Optional[Callable[[int, int], None]] = None) -> int:
         """As `Client.clear`."""
         result: int = await self._run(self._calls.clear(kind, progress))
+        return result
+
+    async def compact(self, *, keep_history: Union[None, int, str] = None, dead_share: int = 0, include_last: bool = True,
+                      purge: Sequence[str] = (), wait: float = 30.0, bytes_per_second: Optional[int] = None,
+                      progress: Optional[Callable[[int, int], None]] = None) -> Compacted:
+        """As `Client.compact`."""
+        result: Compacted = await self._run(self._calls.compact(keep_history, dead_share, include_last, purge, wait,
+                                                                bytes_per_second, progress))
         return result
 
     # Reading.

@@ -16,8 +16,9 @@ from .errors import ERROR_NUMBERS, UnknownKind, larder_error
 from .events import SubscriptionState, type_mask
 from .keys import KeyValues, encode_key, parse_key_text
 from .kinds import Kind
-from .results import Accounting, Cursor, Saved, Stored
+from .results import Accounting, Compacted, Cursor, Saved, Stored
 from .session import Session
+from .varint import I64_MAX, I64_MIN
 
 OUTCOMES = {"complete": 1, "failed": 2, "cancelled": 3}
 ROLES = {"importer": 1, "exporter": 2, "notifier": 4}
@@ -117,6 +118,21 @@ class Calls:
         request_id = yield Send("CLEAR", {"kind": number}, None, progress)
         reply = yield Wait(request_id)
         return reply["deleted"]
+
+    def compact(self, keep_history: Union[None, int, str], dead_share: int, include_last: bool, purge: Sequence[str],
+                wait: float, bytes_per_second: Optional[int], progress: Optional[Callable[[int, int], None]]) -> Call:
+        keys = []
+        for text in purge:
+            kind, key = yield from self._key(text, None)
+            keys.append({"kind": kind.number, "key": key})
+        # On the wire 0 leaves it to the host.
+        since = {None: 0, "all": I64_MIN, "none": I64_MAX, 0: 1}.get(keep_history, keep_history)
+        rate = 0 if bytes_per_second is None else bytes_per_second or I64_MAX
+        request_id = yield Send("COMPACT", {
+            "history_since": since, "dead_share": dead_share, "flags": 1 if include_last else 0,
+            "wait": int(wait * 1000), "rate": rate, "purged": keys}, None, progress)
+        reply = yield Wait(request_id)
+        return Compacted.of(reply)
 
     def subscribe(self, after: Union[None, str, Cursor], snapshot: bool, types: Sequence[str], kinds: Sequence[str],
                   except_origin: int, credit: int, verify: Optional[bool], heartbeats: bool) -> Call:

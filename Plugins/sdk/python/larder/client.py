@@ -27,7 +27,7 @@ from .keys import KeyValues
 from .kinds import Kind
 from .lookups import ENTRIES_MAX, Lookups
 from .operations import Delete, Operation, Save
-from .results import Accounting, Cursor, Defined, Found, Match, Saved, Stored, Written
+from .results import Accounting, Compacted, Cursor, Defined, Found, Match, Saved, Stored, Written
 from .session import Session
 from .subscription import Subscription
 
@@ -233,6 +233,22 @@ class Client:
     def clear(self, kind: Optional[str] = None, progress: Optional[Callable[[int, int], None]] = None) -> int:
         """Deletes everything, or everything of a kind; gives how many. `progress` is told done and total."""
         result: int = self._run(self._calls.clear(kind, progress))
+        return result
+
+    def compact(self, *, keep_history: Union[None, int, str] = None, dead_share: int = 0, include_last: bool = True,
+                purge: Sequence[str] = (), wait: float = 30.0, bytes_per_second: Optional[int] = None,
+                progress: Optional[Callable[[int, int], None]] = None) -> Compacted:
+        """Rewrites the log without what is not needed any more, and takes purged keys out of it.
+
+        `keep_history`: what was superseded at or after it is kept, ms since 1970; "all", "none", or None: as the host is
+        set. `dead_share`: a segment is rewritten when at least so many percent of it would go; 0: whenever anything would.
+        `include_last`: also the segment that is written. `purge`: keys in text of records that were deleted, at most 1,000;
+        subscriptions that have not learned of the delete after `wait` seconds are ended. `bytes_per_second`: None: the
+        host's; 0: as fast as it goes. `progress` is told done and total, in segments. Raises `Busy`, `Conflict` (a purged
+        key has a record; `place` is 1 + its position), `StoreFull`, `FailedToDelete`.
+        """
+        result: Compacted = self._run(self._calls.compact(keep_history, dead_share, include_last, purge, wait,
+                                                          bytes_per_second, progress))
         return result
 
     # Reading.

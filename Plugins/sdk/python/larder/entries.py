@@ -21,6 +21,8 @@ ENTRY_NAMES: Dict[int, str] = {
 ENTRY_BYTES_MAX = (1 << 20) + (64 << 10)
 ENDED_COUNTS = ("read", "created", "updated", "unchanged", "duplicate", "already_saved", "skipped", "refused")
 WRITTEN_COUNTS = ("created", "updated", "unchanged", "duplicate", "already_saved", "not_found", "deleted", "refused")
+COMPACTED_COUNTS = ("bytes_before", "bytes_after", "segments", "rewritten", "dropped", "aside_removed",
+                    "subscriptions_ended")
 
 
 class Frame(NamedTuple):

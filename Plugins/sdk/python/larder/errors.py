@@ -141,7 +141,7 @@ class FailedToSave(LarderError):
 
 
 class FailedToDelete(LarderError):
-    """Likewise, for deletes and clears."""
+    """Likewise, for deletes, clears and compactions."""
 
 
 class StoreFull(LarderError):
@@ -169,7 +169,7 @@ class TooManyGroups(LarderError):
 
 
 class Busy(LarderError):
-    """A clear is running."""
+    """A clear or a compaction is running."""
 
 
 class Unsupported(LarderError):

@@ -197,8 +197,8 @@ class Rest(Layout):
         writer.raw(value)
 
 
-U8, U32, U64, VARINT, SVARINT, TEXT, BYTES = (
-    Primitive(name) for name in ("u8", "u32", "u64", "varint", "svarint", "text", "bytes"))
+U8, U32, U64, I64, VARINT, SVARINT, TEXT, BYTES = (
+    Primitive(name) for name in ("u8", "u32", "u64", "i64", "varint", "svarint", "text", "bytes"))
 EMPTY_TEXT = Primitive("text", "")
 EMPTY_BYTES = Primitive("bytes", b"")
 ZERO = Primitive("varint", 0)

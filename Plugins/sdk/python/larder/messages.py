@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Mapping, Optional
 
 from .codec import Reader, Writer
-from .entries import ENDED_COUNTS, WRITTEN_COUNTS, read_runs
+from .entries import COMPACTED_COUNTS, ENDED_COUNTS, WRITTEN_COUNTS, read_runs
 from .errors import DecodeError, EncodeError, named_in
 from .kinds import is_blank
-from .layouts import (BYTES, EMPTY_BYTES, EMPTY_TEXT, SVARINT, TEXT, U32, U64, U8, VARINT, ZERO, Checked, Declaration,
-                      Draft, Judged, ListOf, Rest, Struct, When, among, counts, flags, sized, within)
+from .layouts import (BYTES, EMPTY_BYTES, EMPTY_TEXT, I64, SVARINT, TEXT, U32, U64, U8, VARINT, ZERO, Checked,
+                      Declaration, Draft, Judged, ListOf, Rest, Struct, When, among, counts, flags, sized, within)
 from .varint import U64_MAX, read_varint
 
 REQUEST, NOTICE, REPLY = "request", "notice", "reply"
@@ -109,6 +109,7 @@ _GROUP_COUNT = Struct(("present", among(U8, 0, 1)), ("value", Judged(
     BYTES, lambda value: "records without a value have none here" if value["value"] and not value["present"] else "")),
                       ("records", VARINT))
 _MATCH = Struct(("rank", VARINT), ("record", STORED))
+_PURGED_KEY = Struct(("kind", VARINT), ("key", BYTES))
 _FACT = Struct(("name", TEXT), ("value", TEXT))
 _SESSION = Struct(("id", VARINT), ("name", TEXT), ("version", TEXT), ("roles", VARINT), ("events", VARINT),
                   ("pid", VARINT), ("subscriptions", VARINT), ("lag", VARINT))
@@ -171,6 +172,11 @@ _MESSAGES = (
     Message(0x08, "CLEAR", "C", REQUEST, Struct(("kind", ZERO)), 0x88),
     Message(0x9E, "PROGRESS", "H", NOTICE, Struct(("done", VARINT), ("total", VARINT)), has_id=True),
     Message(0x88, "CLEARED", "H", REPLY, Struct(("deleted", VARINT), ("seq", U64))),
+    Message(0x21, "COMPACT", "C", REQUEST, Struct(
+        ("history_since", I64), ("dead_share", within(U8, 0, 100)), ("flags", flags(U8, 1)), ("wait", ZERO),
+        ("rate", ZERO), ("purged", ListOf(_PURGED_KEY, 0, 1_000))), 0xA1),
+    Message(0xA1, "COMPACTED", "H", REPLY, Struct(
+        *counts(COMPACTED_COUNTS), ("floor", U64), ("history_since", I64))),
     Message(0x09, "KINDS", "C", REQUEST, Struct(), 0x89),
     Message(0x89, "KIND_LIST", "H", REPLY, Struct(("kinds", ListOf(Declaration())))),
     Message(0x12, "ORIGINS", "C", REQUEST, Struct(("after", ZERO), ("limit", within(VARINT, 1, 10_000))), 0x92),
@@ -199,7 +205,7 @@ _MESSAGES = (
         ("library", TEXT), ("socket", TEXT), ("epoch", U64), ("last_seq", U64), ("floor", U64), ("started", SVARINT),
         ("segments", VARINT), ("log_bytes", VARINT),
         ("counts", ListOf(_KIND_COUNT)), ("sessions", ListOf(_SESSION)),
-        ("plugins", ListOf(_PLUGIN)))),
+        ("plugins", ListOf(_PLUGIN)), ("reclaimable", VARINT))),
     Message(0x14, "PLUGIN", "C", REQUEST, Struct(("name", TEXT), ("action", among(U8, 1, 2, 3, 4))), 0x94),
     Message(0x94, "PLUGIN_DONE", "H", REPLY, Struct(("state", TEXT))),
     Message(0x15, "GIVE_WAY", "C", REQUEST, Struct(), 0x95),

@@ -10,6 +10,7 @@ from .errors import ERROR_NAMES, EncodeError
 from .keys import key_of_record, key_text
 from .kinds import Kind
 from .records import decode_record
+from .varint import I64_MAX
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,30 @@ class Cursor:
             return cls(int(parts[0], 16), int(parts[1]), int(parts[2]) if len(parts) == 3 else None)
         except ValueError:
             raise EncodeError("bad_message", f"{text!r} is not a cursor") from None
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """What a compaction came to. `bytes_before` and `bytes_after` are the log's; `dropped` entries are gone.
+
+    `history_since`: ms since 1970, or None where no history was kept. `aside_removed`: files put aside with damage that
+    held what was purged. `subscriptions_ended`: those that lagged behind a purge for too long.
+    """
+
+    bytes_before: int
+    bytes_after: int
+    segments: int
+    rewritten: int
+    dropped: int
+    aside_removed: int
+    subscriptions_ended: int
+    floor: int
+    history_since: Optional[int]
+
+    @classmethod
+    def of(cls, reply: Mapping[str, Any]) -> "Compacted":
+        since = reply["history_since"]
+        return cls(**{**reply, "history_since": None if since == I64_MAX else since})
 
 
 class Stored:

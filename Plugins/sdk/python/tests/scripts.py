@@ -26,6 +26,8 @@ def ends():
     return [("expect", GOODBYE)]
 
 
+COMPACTED = {"bytes_before": 900, "bytes_after": 300, "segments": 3, "rewritten": 2, "dropped": 7, "aside_removed": 0,
+             "subscriptions_ended": 1, "floor": 12, "history_since": 2**63 - 1}
 CALLS = [
     *greeting(), *kinds(2),
     ("expect", one_write(3, MATRIX, flags=4)), written(3, created=1, results=[{"outcome": 0, "seq": 7, "key": b""}]),
@@ -40,6 +42,12 @@ CALLS = [
     ("expect", frame("CLEAR", 9, {"kind": 1})), ("send", frame("PING", 1, {"bytes": b"?"})),
     ("expect", frame("PONG", 1, {"bytes": b"?"})),
     ("send", frame("PROGRESS", 9, {"done": 1, "total": 2}) + frame("CLEARED", 9, {"deleted": 2, "seq": 12})),
+    ("expect", frame("COMPACT", 10, {"history_since": 0, "dead_share": 30, "flags": 0, "wait": 30_000, "rate": 0,
+                                     "purged": []})),
+    ("send", frame("PROGRESS", 10, {"done": 1, "total": 3}) + frame("COMPACTED", 10, COMPACTED)),
+    ("expect", frame("COMPACT", 11, {"history_since": 2**63 - 1, "dead_share": 0, "flags": 1, "wait": 1_500,
+                                     "rate": 2**63 - 1, "purged": [{"kind": 1, "key": KEY_BYTES}]})),
+    ("send", frame("ERROR", 11, {"error": 26, "place": 1, "message": "it has a record"})),
     *ends(),
 ]
 

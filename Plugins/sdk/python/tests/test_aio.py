@@ -36,6 +36,10 @@ class AsyncClientTests(unittest.IsolatedAsyncioTestCase):
         told = []
         self.assertEqual(await library.clear("title", lambda *progress: told.append(progress)), 2)
         self.assertEqual(told, [(1, 2)])
+        compacted = await library.compact(dead_share=30, include_last=False)
+        self.assertEqual((compacted.dropped, compacted.floor), (7, 12))
+        with self.assertRaises(larder.Conflict):
+            await library.compact(keep_history="none", purge=["title:tmdb/movie/603"], wait=1.5, bytes_per_second=0)
 
     async def test_a_pipeline_accounts_for_every_record(self):
         library = await self.play(scripts.PIPELINE)

@@ -39,6 +39,12 @@ class ClientTests(unittest.TestCase):
         told = []
         self.assertEqual(library.clear("title", lambda *progress: told.append(progress)), 2)
         self.assertEqual(told, [(1, 2)])
+        compacted = library.compact(dead_share=30, include_last=False, progress=lambda *progress: told.append(progress))
+        self.assertEqual((compacted.bytes_after, compacted.subscriptions_ended, compacted.history_since), (300, 1, None))
+        self.assertEqual(told, [(1, 2), (1, 3)])
+        with self.assertRaises(larder.Conflict) as caught:
+            library.compact(keep_history="none", purge=["title:tmdb/movie/603"], wait=1.5, bytes_per_second=0)
+        self.assertEqual(caught.exception.place, 1)
 
     def test_a_pipeline_accounts_for_every_record(self):
         library = self.play(scripts.PIPELINE)

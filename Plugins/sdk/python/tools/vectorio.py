@@ -168,6 +168,7 @@ _BYTES = {("HELLO", "token"), ("GET", "key"), ("LIST", "token"), ("PAGE", "token
           ("PONG", "bytes"), ("FIND", "value"), ("SEARCH", "token"), ("MATCHES", "token"), ("HISTORY", "key")}
 #: In which fields of a message's lists there are bytes.
 _BYTES_IN = {"WRITE": ("operations", "body", "old_key"), "WRITTEN": ("results", "key"), "PAGE": ("records", "record"),
+             "COMPACT": ("purged", "key"),
              "FOUND": ("records", "record"), "COUNTED": ("groups", "value")}
 
 
