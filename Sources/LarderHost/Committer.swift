@@ -47,15 +47,15 @@ extension Host {
 
     /// True if the job is finished on return.
     func run(_ job: CommitJob) -> Bool {
-        let started = Loop.monotonicNanoseconds
+        let started = loop.nanoseconds
         if job.byteCount < Host.inlineByteCountMax && lastSyncNanoseconds < Host.inlineNanosecondsMax {
             let failure = job.run()
-            lastSyncNanoseconds = Loop.monotonicNanoseconds &- started
+            lastSyncNanoseconds = loop.nanoseconds &- started
             finished(job.number, failure)
             return true
         }
         let submitted = worker.submit({ job.run() }) { [unowned self] failure in
-            lastSyncNanoseconds = Loop.monotonicNanoseconds &- started
+            lastSyncNanoseconds = loop.nanoseconds &- started
             finished(job.number, failure)
             stepClear()
             commitStaged()

@@ -24,6 +24,8 @@ public struct HostOptions {
     public var store = StoreOptions()
     /// The files that the store uses.
     public var files: any StoreFiles = SystemFiles()
+    /// What runs the host's loop in the system's place; nil: the system does. For the simulator.
+    public var simulation: SimulatedLoop?
 
     public init(library: String, socket: String) {
         self.library = library

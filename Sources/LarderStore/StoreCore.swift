@@ -18,6 +18,8 @@ public struct StoreOptions: Sendable {
     public var kinds: [Kind] = []
     /// The canary: commit jobs do not sync. For the test that must notice.
     public var skipsSyncs = false
+    /// What a new library's identity is made from, for tests that are to be repeated; nil: it is random.
+    public var identitySeed: UInt64?
 
     public init() {}
 }
