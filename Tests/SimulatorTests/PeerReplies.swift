@@ -242,8 +242,10 @@ extension Peer {
         case (.deadlineExceeded, .beginImport(let task)), (.failedToSave, .beginImport(let task)),
             (.storeFull, .beginImport(let task)), (.cancelled, .beginImport(let task)):
             task.isAsked = false
-        case (.shuttingDown, .batch(let batch, _)), (.storeFull, .batch(let batch, _)):
-            batch.ending = .refused(error)
+        case (.shuttingDown, .batch(let batch, _)): batch.ending = .refused(error)
+        case (.storeFull, .batch(let batch, _)):
+            // Of a host that can write no more, nobody knows what survives.
+            if !error.message.contains("may have survived") { batch.ending = .refused(error) }
         case (.deadlineExceeded, _), (.cancelled, _): break
         case (.shuttingDown, _), (.storeFull, _): break
         case (.failedToSave, .batch), (.failedToDelete, .batch), (.failedToSave, .endImport), (.failedToDelete, .clear):

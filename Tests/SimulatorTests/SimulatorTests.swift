@@ -21,7 +21,7 @@ import Testing
             } catch let second as Difference {
                 throw Difference(
                     "LARDER_SEED=\(scenario.seed) LARDER_STEPS=\(scenario.steps), step \(again.step): \(second)\n"
-                        + again.trace.lines.suffix(40).joined(separator: "\n"))
+                        + again.trace.lines.suffix(Self.number("LARDER_TRACE") ?? 40).joined(separator: "\n"))
             }
         }
     }

@@ -24,7 +24,8 @@ struct LogEntry: Equatable {
 extension LogEntry: CustomStringConvertible {
     var description: String {
         let names: [UInt8: String] = [1: "created", 2: "updated", 3: "deleted"]
-        return "\(seq) \(names[type] ?? "type \(type)") \(key.map { "\($0)" } ?? "") mark \(content.mark ?? 0)"
+        return
+            "\(seq) \(names[type] ?? "type \(type)") \(key.map { "\($0)" } ?? "") mark \(content.mark ?? 0), first \(firstSeq), previous \(previousSeq)"
     }
 }
 
@@ -80,18 +81,18 @@ struct Decider {
     private let batch: Batch
     /// What the batch has changed; nil: deleted.
     private var changes: [Key: Stored?] = [:]
-    /// Seqs that its entries have, as far as they are known.
-    private let seqs: [UInt64]
+    /// The entries that it may have written: they tell the seqs and times of what it wrote.
+    private let actual: ArraySlice<LogEntry>
     private var prediction = Prediction()
 
-    init(_ batch: Batch, on state: State, seqs: [UInt64]) {
+    init(_ batch: Batch, on state: State, actual: ArraySlice<LogEntry>) {
         self.batch = batch
         self.state = state
-        self.seqs = seqs
+        self.actual = actual
     }
 
-    static func predict(_ batch: Batch, on state: State, seqs: [UInt64]) -> Prediction {
-        var decider = Decider(batch, on: state, seqs: seqs)
+    static func predict(_ batch: Batch, on state: State, actual: ArraySlice<LogEntry> = []) -> Prediction {
+        var decider = Decider(batch, on: state, actual: actual)
         for (at, operation) in batch.operations.enumerated() {
             let outcome = decider.decide(operation)
             decider.prediction.outcomes.append(outcome)
@@ -109,7 +110,7 @@ struct Decider {
 
     private var nextSeq: UInt64 {
         let at = prediction.entries.count
-        return at < seqs.count ? seqs[at] : (seqs.last ?? 0) + UInt64(at) + 1_000_000
+        return at < actual.count ? actual[actual.startIndex + at].seq : UInt64(1 << 60) + UInt64(at)
     }
 
     private mutating func write(
@@ -118,15 +119,18 @@ struct Decider {
     ) {
         let seq = nextSeq
         let first = firstSeq ?? old?.firstSeq ?? seq
+        let at = prediction.entries.count
+        let time = at < actual.count ? actual[actual.startIndex + at].time : 0
+        let saved = savedAt ?? old?.savedAt ?? time
         prediction.entries.append(
             LogEntry(
                 type: type, seq: seq, time: 0, origin: batch.origin, key: key, content: content, firstSeq: first,
-                previousSeq: old?.seq ?? 0, savedAt: savedAt ?? old?.savedAt ?? 0, payload: []))
+                previousSeq: old?.seq ?? 0, savedAt: saved, payload: []))
         changes[key] = .some(
             type == EntryType.deleted
                 ? nil
                 : Stored(
-                    seq: seq, firstSeq: first, savedAt: savedAt ?? old?.savedAt ?? 0, origin: batch.origin,
+                    seq: seq, firstSeq: first, savedAt: saved, origin: batch.origin,
                     content: content))
     }
 

@@ -75,13 +75,13 @@ struct Verifier {
             case .written(let written) where batch.isDryRun || !writes(written):
                 open.append(
                     Question(knownSeq: batch.knownSeq, text: "\(batch) → \(summary(written))") { state in
-                        let prediction = Decider.predict(batch, on: state, seqs: [])
+                        let prediction = Decider.predict(batch, on: state)
                         return (batch.isDryRun || prediction.entries.isEmpty) && agrees(written, prediction, batch)
                     })
             case .refused(let error) where error.place > 0:
                 open.append(
                     Question(knownSeq: batch.knownSeq, text: "\(batch) → \(error)") { state in
-                        let prediction = Decider.predict(batch, on: state, seqs: [])
+                        let prediction = Decider.predict(batch, on: state)
                         guard let failure = prediction.failure, failure == error.place - 1 else { return false }
                         return prediction.outcomes[failure].error == error.number
                     })
@@ -123,18 +123,21 @@ struct Verifier {
         let entry = records[at]
         var candidates: [Batch]
         if entry.isSave {
+            // A record that was filled keeps the mark that it had.
             candidates = truth.owners[entry.content.mark ?? 0] ?? []
+            candidates += truth.batches.filter { batch in batch.operations.contains { fills($0, entry.key) } }
         } else {
             candidates = truth.batches.filter { batch in batch.operations.contains { deletes($0, entry.key) } }
         }
+        var reasons = candidates.filter { !mayBeInLog($0) || $0.isInLog }.map { batch in
+            "\(batch) ended as \(batch.ending)\(batch.isInLog ? " and is in the log before" : "")"
+        }
         candidates = candidates.filter { !$0.isInLog && mayBeInLog($0) }
         var best: (count: Int, batch: Batch)?
-        var reasons: [String] = []
         for batch in candidates {
-            let seqs = records[at...].prefix(batch.operations.count * 2).map(\.seq)
-            let prediction = Decider.predict(batch, on: state, seqs: seqs)
+            let prediction = Decider.predict(batch, on: state, actual: records[at...])
             guard !prediction.entries.isEmpty, matches(prediction.entries, at) else {
-                reasons.append("\(batch) would write \(prediction.entries)")
+                reasons.append("\(batch) \(firstDifference(prediction.entries, at))")
                 continue
             }
             if case .written(let written) = batch.ending, !agrees(written, prediction, batch) {
@@ -186,6 +189,10 @@ struct Verifier {
         }
     }
 
+    private func fills(_ operation: Operation, _ key: Key?) -> Bool {
+        operation.action == .save(.fill) && operation.key == key
+    }
+
     private func mayBeInLog(_ batch: Batch) -> Bool {
         if batch.isDryRun { return false }
         switch batch.ending {
@@ -201,13 +208,21 @@ struct Verifier {
     }
 
     private func matches(_ wanted: [LogEntry], _ at: Int) -> Bool {
-        guard at + wanted.count <= records.count else { return false }
-        return zip(wanted, records[at...]).allSatisfy { wanted, entry in
-            entry.type == wanted.type && entry.key == wanted.key && entry.content == wanted.content
-                && entry.firstSeq == wanted.firstSeq && entry.previousSeq == wanted.previousSeq
-                && (entry.type != EntryType.updated || entry.savedAt == wanted.savedAt)
-                && (wanted.origin == 0 || wanted.origin == entry.origin)
+        at + wanted.count <= records.count && zip(wanted, records[at...]).allSatisfy { isSame($0, $1) }
+    }
+
+    private func firstDifference(_ wanted: [LogEntry], _ at: Int) -> String {
+        guard let different = zip(wanted, records[at...]).first(where: { !isSame($0, $1) }) else {
+            return wanted.isEmpty ? "would write nothing" : "would write more, \(wanted.last?.description ?? "")"
         }
+        return "would write \(different.0) where the log has \(different.1)"
+    }
+
+    private func isSame(_ wanted: LogEntry, _ entry: LogEntry) -> Bool {
+        entry.type == wanted.type && entry.key == wanted.key && entry.content == wanted.content
+            && entry.firstSeq == wanted.firstSeq && entry.previousSeq == wanted.previousSeq
+            && (entry.type != EntryType.updated || entry.savedAt == wanted.savedAt)
+            && (wanted.origin == 0 || wanted.origin == entry.origin)
     }
 
     /// Notes since when records are there, by what one batch or clear did.
