@@ -35,6 +35,7 @@ import Testing
         var total = Course(digest: 0)
         for seed in 0..<count {
             let course = try Self.run(Scenario(seed: UInt64(first ?? seed + 1), steps: steps))
+            total.digest = total.digest &* 31 &+ course.digest
             total.stepCount += course.stepCount
             total.answerCount += course.answerCount
             total.entryCount += course.entryCount
@@ -43,7 +44,49 @@ import Testing
         }
         print(
             "simulator: \(total.stepCount) steps over \(count) seeds, \(total.answerCount) answers, \(total.entryCount) entries, "
-                + "\(total.cutCount) cuts, \(total.restartCount) restarts, no difference, in \(ContinuousClock.now - start)"
+                + "\(total.cutCount) cuts, \(total.restartCount) restarts, no difference, in \(ContinuousClock.now - start); digest \(String(total.digest, radix: 16))"
         )
+    }
+
+    @Test("A seed always gives the same course")
+    func repeats() throws {
+        for seed: UInt64 in 1...10 {
+            let first = try Self.run(Scenario(seed: seed))
+            let second = try Self.run(Scenario(seed: seed))
+            #expect(first == second, "seed \(seed)")
+            #expect(first.answerCount > 0)
+        }
+    }
+
+    // MARK: Bugs to be found
+
+    enum Canary: String, CaseIterable {
+        case answersEarly, publishesEarly, resumesLate, forgetsBatch, skipsSyncs, skipsDirectorySyncs, savesTwice
+    }
+
+    @Test("A bug that is switched on is found", .timeLimit(.minutes(1)), arguments: Canary.allCases)
+    func canary(_ canary: Canary) {
+        let start = ContinuousClock.now
+        var seed: UInt64 = 0
+        while ContinuousClock.now - start < .seconds(50) {
+            seed += 1
+            var scenario = Scenario(seed: seed)
+            switch canary {
+            case .answersEarly: scenario.hostCanary = .answersEarly
+            case .publishesEarly: scenario.hostCanary = .publishesEarly
+            case .resumesLate: scenario.hostCanary = .resumesLate
+            case .forgetsBatch: scenario.hostCanary = .forgetsBatch
+            case .skipsSyncs: scenario.configureStore = { $0.skipsSyncs = true }
+            case .skipsDirectorySyncs: scenario.configureStore = { $0.skipsDirectorySyncs = true }
+            case .savesTwice: scenario.configureStore = { $0.savesTwice = true }
+            }
+            do { _ = try Simulation(scenario).run() } catch {
+                print(
+                    "simulator: \(canary.rawValue) is found by seed \(seed) in \(ContinuousClock.now - start): \("\(error)".prefix(200))"
+                )
+                return
+            }
+        }
+        Issue.record("\(canary.rawValue) was not found by \(seed) seeds")
     }
 }
