@@ -43,6 +43,9 @@ public final class SimulatedLoop {
     private var listeners: [(path: String, listener: Listener, waiting: [SimulatedSocket])] = []
     private var closing: [Handle] = []
     private var isStopped = false
+    /// Jobs that ran so far: on threads of their own, and in the pool.
+    public private(set) var threadJobCount = 0
+    public private(set) var poolJobCount = 0
 
     /// - Parameter nanoseconds: where its clock begins.
     public init(nanoseconds: UInt64 = 1_000_000_000, generator: some RandomNumberGenerator) {
@@ -128,8 +131,11 @@ public final class SimulatedLoop {
     /// Jobs, connections, reads and writes, each or not, in any order. True if there was one, taken or not.
     private func runEvents() -> Bool {
         var events: [() -> Void] = []
-        for worker in workers + pool where worker.hasWork {
-            events.append { [self] in if chance(habits.jobPercent) { worker.step() } }
+        for worker in workers where worker.hasWork {
+            events.append { [self] in if chance(habits.jobPercent), worker.step() { threadJobCount += 1 } }
+        }
+        for worker in pool where worker.hasWork {
+            events.append { [self] in if chance(habits.jobPercent), worker.step() { poolJobCount += 1 } }
         }
         for at in listeners.indices where !listeners[at].waiting.isEmpty {
             let listener = listeners[at].listener
@@ -233,16 +239,19 @@ final class SimulatedWorker {
     /// Calls `onEnd` behind the jobs that are there.
     func end(_ onEnd: @escaping () -> Void) { self.onEnd = onEnd }
 
-    func step() {
+    /// True if a job ran.
+    func step() -> Bool {
         if !done.isEmpty {
             done.removeFirst().finish()
         } else if !waiting.isEmpty {
             let job = waiting.removeFirst()
             job.run()
             done.append(job)
+            return true
         } else if let onEnd {
             self.onEnd = nil
             onEnd()
         }
+        return false
     }
 }

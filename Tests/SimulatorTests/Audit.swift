@@ -7,10 +7,34 @@ import LarderWire
 @testable import LarderLoop
 
 extension Simulation {
+    /// The same in the midst of a life, where the host comes to rest by itself.
+    func auditBetween() throws {
+        guard isAtRest(turns: 200) else { return }
+        trace.note("an audit")
+        _ = try audit()
+    }
+
+    /// Whether the host has nothing to do; takes so many turns for it.
+    func isAtRest(turns: Int) -> Bool {
+        files.cutPower(afterMutations: Int.max)
+        guard let host else { return false }
+        for _ in 0..<turns {
+            host.loop.run(.noWait)
+            if !host.store.hasStaged, !host.store.isCommitting, host.clearTask == nil, host.coldReadCount == 0,
+                host.roomWaiters.isEmpty
+            {
+                return true
+            }
+        }
+        return false
+    }
+
     /// Reads the whole log, every record and the counts, and compares them with all that is known.
-    func audit() throws {
+    /// - Returns: false if the library changed meanwhile, so that nothing was compared.
+    func audit() throws -> Bool {
+        let lastSeq = host?.store.lastSeq
         let auditor = Peer(name: "auditor", truth: truth, dice: dice, trace: trace)
-        auditor.connect(loop, path: Simulation.socket)
+        auditor.connect(loop, path: Simulation.socket, mayHurry: false)
         try finish(auditor)
         let filter = SpanFilter(
             types: [.downloaded, .deleted, .kind, .origin, .imports, .recovered], kinds: [], exceptOrigin: 0)
@@ -36,6 +60,10 @@ extension Simulation {
         }
         try finish(auditor)
         mirror.keepCopy(truth)
+        guard lastSeq == host?.store.lastSeq else {
+            auditor.disconnect()
+            return false
+        }
         guard mirror.isExact else { throw Difference("the auditor's snapshot does not end") }
         guard let span = follower.span, span.through == host?.store.lastSeq else {
             throw Difference("the auditor was told through \(follower.span?.through ?? 0)")
@@ -48,6 +76,7 @@ extension Simulation {
             throw Difference("the auditor's list is not what the log comes to")
         }
         auditor.disconnect()
+        return true
     }
 
     /// Takes turns until a peer has all its answers.

@@ -52,10 +52,12 @@ final class Follower {
             guard subscribed.after == cursor.seq else {
                 throw Difference("a subscription after \(cursor.seq) begins after \(subscribed.after)")
             }
+            truth.tally.count(.cursorResumed)
         case .resumedSnapshot(let cursor, let s0):
             guard subscribed.after == cursor.seq, subscribed.s0 == s0 else {
                 throw Difference("a snapshot of \(s0) resumed after \(cursor.seq) begins \(subscribed)")
             }
+            truth.tally.count(.snapshotResumed)
         case .snapshot:
             guard subscribed.after == 0, subscribed.s0 >= knownSeq else {
                 throw Difference("a snapshot asked for after \(knownSeq) begins \(subscribed)")
@@ -99,6 +101,7 @@ final class Follower {
                 if isMirror { apply(entry) }
             }
         }
+        if header.through == header.after { truth.tally.count(.heartbeat) }
         span.through = header.through
         truth.knows(header.through)
         cursor?.seq = header.through
@@ -116,6 +119,7 @@ final class Follower {
         }
         s0 = nil
         isExact = true
+        truth.tally.count(.snapshotEnded)
         keepCopy(truth)
     }
 

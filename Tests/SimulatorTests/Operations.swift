@@ -56,8 +56,8 @@ final class Batch: CustomStringConvertible {
     /// The last seq that was known to be durable when it was made up.
     let knownSeq: UInt64
     var ending = Ending.unknown
-    /// The answer has nothing that the log has to bear out.
-    var isChecked = false
+    /// Takes back what came before it.
+    var isUndo = false
     var isInLog = false
 
     init(

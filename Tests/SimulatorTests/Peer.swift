@@ -21,6 +21,9 @@ enum Pending {
     case unsubscribe(Follower)
     case sync(Follower, knownSeq: UInt64)
     case ping
+    case status
+    case entries([UInt64])
+    case listed(kind: Int, price: Int, knownSeq: UInt64)
 }
 
 /// A listing under way.
@@ -60,13 +63,20 @@ final class Peer {
     let dice: Dice
     let trace: Trace
     private(set) var socket: SimulatedSocket?
+    /// How willing it is to send and to receive; of a connection.
+    private(set) var sendPercent = 70
+    private(set) var receivePercent = 70
     private var outgoing: [UInt8] = []
     private var incoming: [UInt8] = []
     var isOpen = false
     /// GOODBYE was sent or came.
     var isLeaving = false
+    /// The host is stopping, and in the end waits for nobody.
+    var mayBeCut = false
     var pending: [UInt32: Pending] = [:]
     private var lastID: UInt32 = 0
+    /// What was sent last ended within a frame, or with others behind it.
+    private var isInFrame = false
     var followers: [Follower] = []
     var importTask: ImportTask?
     var importCount = 0
@@ -88,12 +98,17 @@ final class Peer {
     var isConnected: Bool { socket != nil }
     var hasOutgoing: Bool { !outgoing.isEmpty }
 
-    func connect(_ loop: SimulatedLoop, path: String) {
+    /// - Parameter mayHurry: its requests may have a deadline.
+    func connect(_ loop: SimulatedLoop, path: String, mayHurry: Bool = true) {
         guard let socket = loop.connect(path) else { return }
         trace.note("\(name) connects")
         self.socket = socket
+        sendPercent = dice.pick([30, 70, 100])
+        receivePercent = dice.pick([5, 70, 70, 100])
+        isInFrame = false
+        mayBeCut = false
         outgoing = Preface.bytes
-        let deadline = dice.chance(10) ? 1 + dice.below(3_000) : 0
+        let deadline = mayHurry && dice.chance(10) ? 1 + dice.below(3_000) : 0
         request(Hello(name: name, version: "1", deadlineMilliseconds: deadline), .hello(knownSeq: truth.knownSeq))
     }
 
@@ -101,6 +116,7 @@ final class Peer {
     func disconnect() {
         guard let socket else { return }
         trace.note("\(name) is disconnected, \(outgoing.count) bytes unsent")
+        if isInFrame { truth.tally.count(.cutInFrame) }
         socket.close()
         self.socket = nil
         outgoing = []
@@ -118,6 +134,7 @@ final class Peer {
         guard let socket, !outgoing.isEmpty else { return }
         let sent = socket.send(outgoing.prefix(count))
         outgoing.removeFirst(sent)
+        isInFrame = !outgoing.isEmpty && sent > 0
     }
 
     /// Receives up to `count` bytes and handles the frames that are whole.
@@ -131,7 +148,7 @@ final class Peer {
         followUps = []
         for followUp in next where isOpen { followUp() }
         if socket.isEnded {
-            if !incoming.isEmpty { throw Difference("\(name): the host closed in the midst of a frame") }
+            if !incoming.isEmpty && !mayBeCut { throw Difference("\(name): the host closed in the midst of a frame") }
             disconnect()
         }
     }

@@ -67,7 +67,10 @@ extension Peer {
         case (.cleared, .clear(let clear)):
             let cleared: Cleared = try parse(body)
             clear.ending = .cleared(deleted: cleared.deleted, seq: cleared.seq)
-            if cleared.deleted > 0 { truth.knows(cleared.seq) }
+            if cleared.deleted > 0 {
+                truth.knows(cleared.seq)
+                truth.tally.count(.cleared)
+            }
             trace.note("\(name): cleared \(cleared.deleted)")
         case (.record, .get(let key, let knownSeq)):
             let reply: RecordReply = try parse(body)
@@ -80,6 +83,7 @@ extension Peer {
         case (.importEnded, .endImport(let task)):
             let ended: ImportEnded = try parse(body)
             truth.knows(ended.seq)
+            truth.tally.count(.importEnded)
             if importTask === task { importTask = nil }
         case (.subscribed, .subscribe(let follower, let knownSeq)):
             let subscribed: Subscribed = try parse(body)
@@ -91,6 +95,7 @@ extension Peer {
                 throw Difference(
                     "\(name): UNSUBSCRIBED through \(ended.through), told through \(follower.cursor?.seq ?? 0)")
             }
+            truth.tally.count(.unsubscribed)
             follower.keepCopy(truth)
             follower.disconnected()
             followers.removeAll { $0 === follower }
@@ -99,7 +104,11 @@ extension Peer {
             guard synced.through >= knownSeq, synced.through <= follower.cursor?.seq ?? 0 else {
                 throw Difference("\(name): SYNCED through \(synced.through), asked after \(knownSeq)")
             }
+            truth.tally.count(.synced)
         case (.pong, .ping): _ = try parse(body) as Pong
+        case (.statusIs, .status): _ = try parse(body) as StatusIs
+        case (.entriesAre, .entries(let seqs)): try entriesTold(seqs, parse(body))
+        case (.page, .listed(let kind, let price, let knownSeq)): try listed(kind, price, knownSeq, parse(body))
         default: throw Difference("\(name): \(type) answers \(waits)")
         }
     }
@@ -119,6 +128,7 @@ extension Peer {
     private func written(_ batch: Batch, _ task: ImportTask?, _ written: Written) throws {
         batch.ending = .written(written)
         trace.note("\(name): batch \(batch.number) is written, seq \(written.seq)")
+        note(batch, written)
         let hasChanged = written.counts.created + written.counts.updated + written.counts.deleted > 0
         guard !batch.isDryRun else { return }
         if hasChanged { truth.knows(written.seq) }
@@ -126,6 +136,27 @@ extension Peer {
             task.unanswered.removeAll { $0.number == batch.batchNumber }
             if hasChanged { task.answered = max(task.answered, batch.batchNumber) }
         }
+    }
+
+    private func note(_ batch: Batch, _ written: Written) {
+        if batch.isDryRun { return truth.tally.count(.dryRun) }
+        let counts = written.counts
+        truth.tally.count(.created, counts.created)
+        truth.tally.count(.updated, counts.updated)
+        truth.tally.count(.unchanged, counts.unchanged)
+        truth.tally.count(.duplicate, counts.duplicate)
+        truth.tally.count(.alreadySaved, counts.alreadySaved)
+        truth.tally.count(.notFound, counts.notFound)
+        truth.tally.count(.deleted, counts.deleted)
+        truth.tally.count(.refused, counts.refused)
+        for (operation, result) in zip(batch.operations, written.results ?? []) {
+            switch (operation.action, result.outcome) {
+            case (.move, .updated): truth.tally.count(.moved)
+            case (.restore, .created): truth.tally.count(.restored)
+            default: break
+            }
+        }
+        if batch.isUndo, counts.created + counts.updated + counts.deleted > 0 { truth.tally.count(.undone) }
     }
 
     private func show(_ stored: StoredRecord, _ knownSeq: UInt64) throws -> Key {
@@ -144,6 +175,7 @@ extension Peer {
     }
 
     private func counted(_ kind: Int, _ knownSeq: UInt64, _ counted: Counted) throws {
+        truth.tally.count(.counted)
         let counts = Dictionary(counted.counts.map { ($0.kind, $0.count) }, uniquingKeysWith: { first, _ in first })
         guard kind == 0 || counts[kind] != nil else { throw Difference("\(name): COUNT does not name kind \(kind)") }
         truth.questions.append(
@@ -169,11 +201,13 @@ extension Peer {
                 Listing(knownSeq: paging.knownSeq, kind: paging.kind, firstSeqs: Set(paging.firstSeqs)))
         } else {
             guard !page.records.isEmpty else { throw Difference("\(name): a page is empty and not the last") }
+            truth.tally.count(.pagedOn)
             followUps.append { [unowned self] in list(paging, token: page.token) }
         }
     }
 
     private func found(_ kind: Int, _ price: Int, _ knownSeq: UInt64, _ found: Found) throws {
+        if !found.records.isEmpty { truth.tally.count(.found) }
         var keys: [Key] = []
         for record in found.records {
             let key = try show(record, knownSeq)
@@ -191,6 +225,33 @@ extension Peer {
         }
     }
 
+    private func entriesTold(_ seqs: [UInt64], _ told: EntriesAre) throws {
+        var entries: [LogEntry] = []
+        for run in told.runs {
+            entries += try run.entry.withUnsafeBytes {
+                try Truth.entries(of: $0, firstSeq: run.firstSeq, time: run.time)
+            }
+        }
+        for entry in entries { try truth.told(entry) }
+        let known = seqs.filter { truth.entries[$0] != nil }
+        guard entries.map(\.seq) == known else {
+            throw Difference("\(name): ENTRIES of \(seqs) gave \(entries), known are \(known)")
+        }
+        truth.tally.count(.entriesTold)
+    }
+
+    private func listed(_ kind: Int, _ price: Int, _ knownSeq: UInt64, _ page: Page) throws {
+        var last: UInt64 = 0
+        for record in page.records {
+            let key = try show(record, knownSeq)
+            guard key.kind == kind, let shown = truth.shown.last?.stored, shown.content.price ?? -1 >= price,
+                shown.firstSeq > last
+            else { throw Difference("\(name): LIST by price >= \(price) shows \(key) of seq \(record.header.seq)") }
+            last = shown.firstSeq
+        }
+        truth.tally.count(.conditionListed)
+    }
+
     private func history(_ key: Key, _ knownSeq: UInt64, _ history: HistoryIs) throws {
         var entries: [LogEntry] = []
         for run in history.runs {
@@ -205,6 +266,7 @@ extension Peer {
                 entries.append(entry)
             }
         }
+        truth.tally.count(.historyTold)
         truth.histories.append(ToldHistory(knownSeq: knownSeq, key: key, seqs: entries.map(\.seq)))
         followUps.append { [unowned self] in undo(key, entries) }
     }
@@ -219,10 +281,12 @@ extension Peer {
         guard begun.lastBatch >= task.answered else {
             throw Difference("\(name): last batch is \(begun.lastBatch), \(task.answered) was answered for")
         }
+        if begun.isResumed { truth.tally.count(.importResumed) }
         task.origin = begun.origin
         task.isBegun = true
         let again = task.unanswered.filter { $0.number > begun.lastBatch }
         task.unanswered = again
+        truth.tally.count(.batchSentAgain, again.count)
         followUps.append { [unowned self] in
             for batch in again { sendBatch(task, number: batch.number, batch.operations) }
         }
@@ -236,6 +300,15 @@ extension Peer {
             throw Difference("\(name): an error about \(id): \(error)")
         }
         answerCount += 1
+        switch number {
+        case .deadlineExceeded: truth.tally.count(.deadlinePassed)
+        case .storeFull: truth.tally.count(.storeFull)
+        case .failedToSave, .failedToDelete: truth.tally.count(.writingFailed)
+        case .shuttingDown: truth.tally.count(.shutDown)
+        case .busy: truth.tally.count(.busyClear)
+        case .cancelled: truth.tally.count(.cancelled)
+        default: break
+        }
         switch (number, waits) {
         case (.shuttingDown, .beginImport(let task)): task.isAsked = false
         case (.shuttingDown, .subscribe(let follower, _)): follower.disconnected()
@@ -256,7 +329,9 @@ extension Peer {
         case (.unknownOrigin, .endImport(let task)):
             // The answer to an END_IMPORT before was lost.
             if importTask === task { importTask = nil }
-        case (_, .batch(let batch, _)) where batch.isAtomic && error.place > 0: batch.ending = .refused(error)
+        case (_, .batch(let batch, _)) where batch.isAtomic && error.place > 0:
+            batch.ending = .refused(error)
+            truth.tally.count(.atomicFailed)
         case (.notFound, .get(let key, let knownSeq)):
             truth.questions.append(
                 Question(knownSeq: knownSeq, text: "\(name): \(key) is not there") { $0.records[key] == nil })

@@ -89,17 +89,18 @@ extension Peer {
             operation = Operation(action: .delete, key: key, ifSeq: newest.seq)
         }
         operation.content.mark = truth.newMark()
-        send(
-            Batch(
-                number: truth.batches.count + 1, [operation], flags: [.results, .atomic], origin: 0, batchNumber: 0,
-                knownSeq: truth.knownSeq))
+        let batch = Batch(
+            number: truth.batches.count + 1, [operation], flags: [.results, .atomic], origin: 0, batchNumber: 0,
+            knownSeq: truth.knownSeq)
+        batch.isUndo = true
+        send(batch)
     }
 
     // MARK: Reading
 
     func read() {
         let knownSeq = truth.knownSeq
-        switch dice.below(10) {
+        switch dice.below(14) {
         case 0..<4:
             let key = key()
             request(Get(kind: key.kind, key: key.bytes), .get(key, knownSeq: knownSeq))
@@ -110,6 +111,18 @@ extension Peer {
         case 8:
             let key = key()
             request(History(kind: key.kind, key: key.bytes, limit: 1_000), .history(key, knownSeq: knownSeq))
+        case 9:
+            let seqs = (0...dice.below(5)).map { _ in UInt64(1 + dice.below(Int(clamping: truth.knownSeq) + 1)) }
+            request(Entries(seqs), .entries(seqs))
+        case 10: request(Status(), .status)
+        case 11:
+            let (kind, price) = (1 + dice.below(2), dice.below(6))
+            request(
+                List(kind: kind, limit: 1_000, condition: "price >= \(price)"),
+                .listed(kind: kind, price: price, knownSeq: knownSeq))
+        case 12:
+            guard let id = pending.keys.sorted().randomElementBy(dice) else { return }
+            notify(Cancel(), id: id)
         default:
             let price = dice.below(6)
             var writer = ByteWriter()

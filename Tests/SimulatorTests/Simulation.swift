@@ -25,6 +25,7 @@ struct Course: Equatable {
     var entryCount = 0
     var cutCount = 0
     var restartCount = 0
+    var tally = Tally()
 }
 
 final class Simulation {
@@ -77,12 +78,13 @@ final class Simulation {
         }
         step = scenario.steps
         try settle()
-        try audit()
+        guard try audit() else { throw Difference("the library changes while nobody writes") }
         try stop()
         course.digest = trace.digest
         course.stepCount = scenario.steps
         course.answerCount = peers.reduce(0) { $0 + $1.answerCount }
         course.entryCount = truth.entries.count
+        course.tally = truth.tally
         return course
     }
 
@@ -91,10 +93,14 @@ final class Simulation {
     /// Starts a host on what the disk holds; the power may go meanwhile, again and again.
     func start() throws {
         while true {
-            if step > 0, dice.chance(20) { files.cutPower(afterMutations: dice.below(10)) }
+            if dice.chance(20) { files.cutPower(afterMutations: dice.below(step == 0 ? 40 : 10)) }
+            let isFaulty = dice.chance(4)
+            if isFaulty { fault() }
             loop = SimulatedLoop(
                 nanoseconds: loop.clock + 1_000_000_000, generator: dice.another())
             loop.habits = habits
+            // A clock that was put right may go back.
+            loop.wallClockOrigin += Int64(dice.below(200_000)) - 50_000
             loop.hasPower = { [files] in files.hasPower }
             var options = HostOptions(library: Simulation.library, socket: Simulation.socket)
             options.isTransient = true
@@ -106,7 +112,8 @@ final class Simulation {
             options.log = { [trace] in trace.note("host: \($0)") }
             let begun: Host?
             do throws(HostError) { begun = try Host(options: options) } catch {
-                guard !files.hasPower else { throw Difference("the library cannot be opened: \(error)") }
+                guard files.openFileCount == 0 else { throw Difference("files are open after \(error)") }
+                guard isFaulty || !files.hasPower else { throw Difference("the library cannot be opened: \(error)") }
                 begun = nil
             }
             if let begun {
@@ -119,15 +126,24 @@ final class Simulation {
                 }
                 try bury()
             }
-            course.cutCount += 1
-            trace.note("the power went while the host started")
-            files = dice.cut(files, nil)
+            trace.note("the host does not come to start")
+            truth.tally.count(files.hasPower ? .faultInStart : .powerFailedInStart)
+            if files.hasPower {
+                files.clearFaults()
+            } else {
+                course.cutCount += 1
+                files = dice.cut(files, nil)
+            }
         }
     }
 
     /// Ends a host whose machine is dead, so that its memory is given back. Nobody hears of it.
     private func bury() throws {
-        for peer in peers { peer.disconnect() }
+        for peer in peers {
+            // What had left the machine may still arrive.
+            if dice.chance(70) { try peer.receive(Int.max) }
+            peer.disconnect()
+        }
         try end()
     }
 
@@ -141,6 +157,13 @@ final class Simulation {
             if turns > 100_000 { throw Difference("a host whose machine is gone does not end") }
         }
         _ = host.end()
+        countJobs()
+        guard files.openFileCount == 0 else { throw Difference("\(files.openFileCount) files are still open") }
+    }
+
+    private func countJobs() {
+        truth.tally.count(.commitOffLoop, loop.threadJobCount)
+        truth.tally.count(.readOffLoop, loop.poolJobCount)
     }
 
     /// Power is off, or the process is killed: what is not durable may be gone.
@@ -159,6 +182,7 @@ final class Simulation {
         trace.note("the host is told to stop")
         course.restartCount += 1
         host?.stop(reason: "the scenario wants it")
+        for peer in peers { peer.mayBeCut = true }
         var turns = 0
         while let host, host.loop.run(.noWait) {
             try moveBytes()
@@ -168,6 +192,7 @@ final class Simulation {
         }
         _ = host?.end()
         host = nil
+        countJobs()
         for peer in peers {
             try peer.receive(Int.max)
             peer.disconnect()
@@ -188,8 +213,8 @@ final class Simulation {
 
     private func moveBytes() throws {
         for peer in peers where peer.isConnected {
-            if dice.chance(70) { peer.send(dice.pick([1, 20, 1_000, 1_000_000])) }
-            if dice.chance(70) { try peer.receive(dice.pick([1, 30, 2_000, 1_000_000])) }
+            if dice.chance(peer.sendPercent) { peer.send(dice.pick([1, 20, 1_000, 1_000_000])) }
+            if dice.chance(peer.receivePercent) { try peer.receive(dice.pick([1, 30, 2_000, 1_000_000])) }
         }
     }
 
@@ -202,12 +227,8 @@ final class Simulation {
         if host?.store.failure != nil || dice.chance(50) { try crash(.keepsAll) } else { files.clearFaults() }
         files.setRoom(byteCountMax: nil)
         for peer in peers { peer.disconnect() }
-        guard let host else { return }
-        for _ in 0..<100_000 {
-            host.loop.run(.noWait)
-            if !host.store.hasStaged, !host.store.isCommitting, host.clearTask == nil, host.allConnections.isEmpty {
-                return
-            }
+        for _ in 0..<100_000 where isAtRest(turns: 1) {
+            if host?.allConnections.isEmpty != false { return }
         }
         throw Difference("the host does not come to rest")
     }

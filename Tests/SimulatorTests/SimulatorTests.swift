@@ -33,8 +33,10 @@ import Testing
         let count = first == nil ? Self.number("LARDER_SEEDS") ?? 60 : 1
         let start = ContinuousClock.now
         var total = Course(digest: 0)
+        var tally = Tally()
         for seed in 0..<count {
             let course = try Self.run(Scenario(seed: UInt64(first ?? seed + 1), steps: steps))
+            tally.add(course.tally)
             total.digest = total.digest &* 31 &+ course.digest
             total.stepCount += course.stepCount
             total.answerCount += course.answerCount
@@ -42,10 +44,13 @@ import Testing
             total.cutCount += course.cutCount
             total.restartCount += course.restartCount
         }
+        let time = ContinuousClock.now - start
         print(
-            "simulator: \(total.stepCount) steps over \(count) seeds, \(total.answerCount) answers, \(total.entryCount) entries, "
-                + "\(total.cutCount) cuts, \(total.restartCount) restarts, no difference, in \(ContinuousClock.now - start); digest \(String(total.digest, radix: 16))"
+            "simulator: \(total.stepCount) steps over \(count) seeds, \(total.answerCount) answers, "
+                + "\(total.entryCount) entries, \(total.cutCount) cuts, \(total.restartCount) restarts, no difference, in \(time)"
         )
+        print("simulator: digest \(String(total.digest, radix: 16)); \(tally.description)")
+        if count >= 60, steps >= 120 { #expect(tally.missing.isEmpty, "these no longer come up") }
     }
 
     @Test("A seed always gives the same course")

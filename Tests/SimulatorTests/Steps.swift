@@ -13,13 +13,15 @@ enum StepKind {
     /// A call to the disk fails; the disk is full, and has room again.
     case fault, fillDisk, freeDisk
     case wait
+    /// All that is known so far is compared.
+    case audit
     // Compaction and checkpoints come in here, as kinds of their own: `take` asks the host for them (an audit before
     // tells the truth every entry that they may drop), and `Verifier.checkTold` passes over what lies below the floor.
 
     static let weights: [(StepKind, Int)] = [
         (.connect, 14), (.write, 40), (.read, 16), (.import, 10), (.clear, 1), (.follow, 7), (.tendFollower, 8),
         (.lose, 3), (.goodbye, 1), (.powerFails, 2), (.powerCut, 1), (.kill, 1), (.restart, 1), (.fault, 1),
-        (.fillDisk, 1), (.freeDisk, 2), (.wait, 4),
+        (.fillDisk, 1), (.freeDisk, 2), (.wait, 4), (.audit, 1),
     ]
 }
 
@@ -40,6 +42,7 @@ extension Simulation {
             files.setRoom(byteCountMax: files.usedByteCount + dice.pick([0, 4_096, 20_000, 100_000]))
         case .freeDisk: files.setRoom(byteCountMax: nil)
         case .wait: loop.advance(nanoseconds: UInt64(dice.pick([1, 200, 1_500, 12_000])) * 1_000_000)
+        case .audit: try auditBetween()
         case .lose: peer.disconnect()
         case .goodbye: peer.goodbye()
         default:
@@ -64,9 +67,10 @@ extension Simulation {
     }
 
     /// After it the host may only read, until it is started again.
-    private func fault() {
+    func fault() {
         let call = dice.pick([nil, "pwrite", "fdatasync", "fsync", "ftruncate", "fallocate", "open"])
         let code: Int32 = dice.pick([5, 28])
+        truth.tally.count(.faultInLife)
         trace.note("\(call ?? "a call") will fail with \(code)")
         files.inject(
             SimulatedFault(

@@ -79,6 +79,7 @@ final class Truth {
     /// The highest seq that is known to be durable.
     private(set) var knownSeq: UInt64 = 0
     var epoch: UInt64?
+    var tally = Tally()
     private(set) var batches: [Batch] = []
     /// By the mark of a save: the batches that may have written it; a retried batch is there twice.
     private(set) var owners: [Int: [Batch]] = [:]

@@ -144,12 +144,12 @@ struct Verifier {
                 reasons.append("\(batch) was answered \(summary(written)), must be \(prediction.outcomes)")
                 continue
             }
-            if best.map({ $0.count < prediction.entries.count || isAnswered(batch) && !isAnswered($0.batch) }) ?? true {
+            if best.map({ isBetter(batch, prediction.entries.count, than: $0) }) ?? true {
                 best = (prediction.entries.count, batch)
             }
         }
         let clear = entry.isSave ? nil : self.clear(at)
-        if let clear, clear.count > best?.count ?? 0 {
+        if let clear, clear.count > best?.count ?? 0 || clear.count == best?.count && isAnswered(clear.request) {
             clear.request.isInLog = true
             return clear.count
         }
@@ -168,10 +168,12 @@ struct Verifier {
             let list = state.list(kind: clear.kind)
             switch clear.ending {
             case .unknown: break
-            case .cleared(let deleted, _) where deleted == list.count: break
+            case .cleared(let deleted, let seq) where deleted == list.count && isLast(seq, at + deleted - 1): break
             default: continue
             }
-            guard !list.isEmpty, at + list.count <= records.count, list.count > best?.count ?? 0 else { continue }
+            guard !list.isEmpty, at + list.count <= records.count else { continue }
+            // One that was answered goes before one that may have been done.
+            guard list.count > best?.count ?? 0 || list.count == best?.count && isAnswered(clear) else { continue }
             let isAll = zip(list, records[at...]).allSatisfy { wanted, entry in
                 entry.type == EntryType.deleted && entry.key == wanted.key && entry.firstSeq == wanted.stored.firstSeq
                     && entry.previousSeq == wanted.stored.seq
@@ -179,6 +181,13 @@ struct Verifier {
             if isAll { best = (list.count, clear) }
         }
         return best
+    }
+
+    private func isLast(_ seq: UInt64, _ at: Int) -> Bool { records.indices.contains(at) && records[at].seq == seq }
+
+    private func isAnswered(_ clear: ClearRequest) -> Bool {
+        if case .cleared = clear.ending { return true }
+        return false
     }
 
     private func deletes(_ operation: Operation, _ key: Key?) -> Bool {
@@ -200,6 +209,11 @@ struct Verifier {
         case .written(let written): return writes(written)
         case .refused, .cleared: return false
         }
+    }
+
+    /// One that was answered goes before one that may have been done, then the larger.
+    private func isBetter(_ batch: Batch, _ count: Int, than other: (count: Int, batch: Batch)) -> Bool {
+        isAnswered(batch) == isAnswered(other.batch) ? count > other.count : isAnswered(batch)
     }
 
     private func isAnswered(_ batch: Batch) -> Bool {
@@ -240,6 +254,9 @@ struct Verifier {
     // MARK: After the walk
 
     private func checkAnswers() throws {
+        for batch in truth.batches {
+            if case .unknown = batch.ending { truth.tally.count(batch.isInLog ? .unansweredKept : .unansweredLost) }
+        }
         for batch in truth.batches where !batch.isInLog {
             if case .written(let written) = batch.ending, writes(written), !batch.isDryRun {
                 throw Difference("\(batch) was answered \(summary(written)) and is not in the log")
