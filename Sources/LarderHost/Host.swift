@@ -76,6 +76,8 @@ public final class Host {
         }
     }
 
+    deinit { scratch.heads.deallocate() }
+
     // MARK: Running
 
     /// Serves until it is stopped by a signal, by GIVE_WAY, or by being idle. Returns the exit code.
