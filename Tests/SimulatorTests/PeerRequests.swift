@@ -13,7 +13,9 @@ extension Peer {
     private func content() -> Content {
         var title: String?
         if dice.chance(70) {
-            let length = dice.weighted([(6, 80), (300, 12), (3_000, 7), (60_000, 1)])
+            let length =
+                truth.isHeavy
+                ? dice.pick([6, 9_000, 30_000]) : dice.weighted([(6, 80), (300, 12), (3_000, 7), (60_000, 1)])
             title = String(repeating: "abcdefgh"[dice.below(8)], count: 1 + dice.below(length))
         }
         return Content(title: title, mark: truth.newMark(), price: dice.chance(50) ? dice.below(6) : nil)

@@ -19,7 +19,7 @@ enum StepKind {
     // tells the truth every entry that they may drop), and `Verifier.checkTold` passes over what lies below the floor.
 
     static let weights: [(StepKind, Int)] = [
-        (.connect, 14), (.write, 40), (.read, 16), (.import, 10), (.clear, 1), (.follow, 7), (.tendFollower, 8),
+        (.connect, 16), (.write, 60), (.read, 24), (.import, 14), (.clear, 1), (.follow, 10), (.tendFollower, 12),
         (.lose, 3), (.goodbye, 1), (.powerFails, 2), (.powerCut, 1), (.kill, 1), (.restart, 1), (.fault, 1),
         (.fillDisk, 1), (.freeDisk, 2), (.wait, 4), (.audit, 1),
     ]
@@ -28,13 +28,15 @@ enum StepKind {
 extension Simulation {
     func take(_ kind: StepKind) throws {
         let peer = dice.pick(peers)
+        // Nobody leaves a host alone for long that can write no more.
+        if host?.store.failure != nil, dice.chance(15) { return dice.chance(50) ? try kill() : try restart() }
         switch kind {
         case .connect: for peer in peers where !peer.isConnected && dice.chance(70) { connect(peer) }
         case .powerFails:
             trace.note("the power will fail")
             files.cutPower(afterMutations: dice.below(8))
         case .powerCut: try crash(nil)
-        case .kill: try crash(.keepsAll)
+        case .kill: try kill()
         case .restart: try restart()
         case .fault: fault()
         case .fillDisk:
@@ -51,6 +53,8 @@ extension Simulation {
             ask(kind, peer)
         }
     }
+
+    private func kill() throws { try crash(.keepsAll) }
 
     private func connect(_ peer: Peer) { peer.connect(loop, path: Simulation.socket) }
 

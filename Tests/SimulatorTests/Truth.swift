@@ -80,6 +80,8 @@ final class Truth {
     private(set) var knownSeq: UInt64 = 0
     var epoch: UInt64?
     var tally = Tally()
+    /// Records are large: frames of events are full before the library is told.
+    var isHeavy = false
     private(set) var batches: [Batch] = []
     /// By the mark of a save: the batches that may have written it; a retried batch is there twice.
     private(set) var owners: [Int: [Batch]] = [:]
