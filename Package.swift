@@ -31,6 +31,9 @@ let package = Package(
         .testTarget(name: "LarderWireTests", dependencies: ["LarderWire"], swiftSettings: swift),
         .testTarget(name: "LarderStoreTests", dependencies: ["LarderStore"], swiftSettings: swift),
         .testTarget(name: "LarderLoopTests", dependencies: ["LarderLoop"], swiftSettings: swift),
+        .testTarget(
+            name: "SimulatorTests", dependencies: ["LarderHost", "LarderWire", "LarderStore", "LarderLoop"],
+            swiftSettings: swift),
         .testTarget(name: "LarderHostTests", dependencies: ["LarderHost", "LarderClient"], swiftSettings: swift),
         .testTarget(name: "LarderClientTests", dependencies: ["LarderClient"], swiftSettings: swift),
         .testTarget(name: "BenchTests", dependencies: ["larder-bench"], swiftSettings: swift),

@@ -18,7 +18,8 @@ public final class Host {
     private var endOfTurn: LoopPhase?
     private var spin: LoopPhase?
     private var ticker: Timer?
-    private var connections: [ObjectIdentifier: Connection] = [:]
+    /// In the order in which they came.
+    private(set) var allConnections: [Connection] = []
     private var lastConnectionNumber: UInt64 = 0
     let startedAt: Int64
     private var idleSince: UInt64 = 0
@@ -58,10 +59,10 @@ public final class Host {
         self.options = options
         compactionSchedule = CompactionSchedule(options.compaction)
         do throws(LoopError) {
-            loop = try Loop()
+            loop = if let simulation = options.simulation { Loop(simulation: simulation) } else { try Loop() }
             worker = try WorkerThread(loop: loop, name: "larder-commit")
         } catch { throw .loop(error) }
-        startedAt = Host.wallClock()
+        startedAt = loop.wallClock
         var storeOptions = options.store
         if storeOptions.kinds.isEmpty { storeOptions.kinds = Kind.shipped }
         do throws(StoreError) {
@@ -81,10 +82,19 @@ public final class Host {
         }
     }
 
+    deinit { scratch.heads.deallocate() }
+
     // MARK: Running
 
     /// Serves until it is stopped by a signal, by GIVE_WAY, or by being idle. Returns the exit code.
     public func run() -> Int32 {
+        guard begin() else { return 1 }
+        loop.run()
+        return end()
+    }
+
+    /// All of `run` before the loop's first turn. False if it cannot.
+    func begin() -> Bool {
         // Opening may have taken longer than a host is idle: the loop's time is still that of before.
         loop.updateTime()
         do throws(LoopError) {
@@ -101,14 +111,18 @@ public final class Host {
             try ticker?.start(afterMilliseconds: 250, repeatMilliseconds: 250)
         } catch {
             options.log("the event loop could not be set up: \(error)")
-            return 1
+            return false
         }
         idleSince = loop.now
         reportRecovery()
         noticeCopy()
         startPlugins()
         options.onReady?()
-        loop.run()
+        return true
+    }
+
+    /// All of `run` behind the loop's last turn.
+    func end() -> Int32 {
         store.close()
         loop.close()
         return exitCode
@@ -149,13 +163,7 @@ public final class Host {
 
     /// Monotonic milliseconds.
     var now: Int64 { Int64(loop.now) }
-    func wallClock() -> Int64 { Host.wallClock() }
-
-    static func wallClock() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
-    }
+    func wallClock() -> Int64 { loop.wallClock }
 
     // MARK: Turns
 
@@ -168,7 +176,7 @@ public final class Host {
         if servesAll {
             servesAll = false
             turnWaiters = []
-            for connection in connections.values where !connection.subscriptions.isEmpty { serve(connection) }
+            for connection in allConnections where !connection.subscriptions.isEmpty { serve(connection) }
         } else if !turnWaiters.isEmpty {
             let waiters = turnWaiters
             turnWaiters = []
@@ -190,7 +198,7 @@ public final class Host {
         let tasks = laterTasks
         laterTasks = []
         for (at, task) in tasks.enumerated() {
-            guard budget.sliceEnd() != nil, at == 0 || !loop.hasEvents else {
+            guard budget.sliceEnd(at: loop.nanoseconds) != nil, at == 0 || !loop.hasEvents else {
                 laterTasks.insert(contentsOf: tasks[at...], at: 0)
                 break
             }
@@ -200,7 +208,7 @@ public final class Host {
     }
 
     /// Until when work that can wait may go on in this turn, by the monotonic clock; nil: no longer.
-    func sliceEnd() -> UInt64? { budget.sliceEnd() }
+    func sliceEnd() -> UInt64? { budget.sliceEnd(at: loop.nanoseconds) }
 
     /// Runs something at the end of the next turn of the loop: how long work lets the rest have its turn.
     func later(_ task: @escaping () -> Void) {
@@ -217,7 +225,7 @@ public final class Host {
     }
 
     private func tick() {
-        for connection in connections.values {
+        for connection in allConnections {
             while let request = connection.session.expiredRequest(now: now) {
                 guard connection.session.end(request) else { break }
                 connection.send(
@@ -229,7 +237,7 @@ public final class Host {
             if !connection.subscriptions.isEmpty { serve(connection) }
         }
         tickCompaction()
-        if options.isTransient && connections.isEmpty && compactionTask == nil && !isStopping {
+        if options.isTransient && allConnections.isEmpty && compactionTask == nil && !isStopping {
             if loop.now &- idleSince >= UInt64(max(options.idleMilliseconds, 0)) { stop(reason: "it was idle") }
         }
         if isStopping && loop.now >= stopDeadline { closeAll() }
@@ -288,20 +296,18 @@ public final class Host {
         let connection = Connection(host: self, stream: stream, number: lastConnectionNumber)
         connection.pluginName = pluginName
         connection.processID = processID
-        connections[ObjectIdentifier(connection)] = connection
+        allConnections.append(connection)
         connection.start()
     }
 
     func connectionCloses(_ connection: Connection) {
-        connections[ObjectIdentifier(connection)] = nil
+        allConnections.removeAll { $0 === connection }
         roomWaiters.removeAll { $0 === connection }
         turnWaiters.removeAll { $0 === connection }
-        if connections.isEmpty { idleSince = loop.now }
+        if allConnections.isEmpty { idleSince = loop.now }
         pluginConnectionLost(connection)
         finishStop()
     }
-
-    var allConnections: [Connection] { connections.values.sorted { $0.number < $1.number } }
 
     /// Whether a connection sends large batches, so that its memory is kept.
     func isBulk(_ connection: Connection) -> Bool { store.isOpenImport(connection.batch.originForHost) }
@@ -314,7 +320,7 @@ public final class Host {
     }
 
     /// A host without a connection begins to be idle now.
-    func staysAwake() { if connections.isEmpty { idleSince = loop.now } }
+    func staysAwake() { if allConnections.isEmpty { idleSince = loop.now } }
 
     /// True if the request can still be stopped. What was staged cannot.
     func cancel(_ request: OpenRequest, of connection: Connection) -> Bool {
@@ -350,7 +356,7 @@ public final class Host {
 
     /// Ends the loop once nothing is under way.
     func finishStop() {
-        guard isStopping, !isTearingDown, connections.isEmpty, clearTask == nil, compactionTask == nil,
+        guard isStopping, !isTearingDown, allConnections.isEmpty, clearTask == nil, compactionTask == nil,
             coldReadCount == 0
         else { return }
         guard !store.isCommitting, pluginsAreStopped else { return }

@@ -25,11 +25,27 @@ public struct HostOptions {
     public var compaction = CompactionOptions()
     /// The files that the store uses.
     public var files: any StoreFiles = SystemFiles()
+    /// What runs the host's loop in the system's place; nil: the system does. For the simulator.
+    public var simulation: SimulatedLoop?
+    /// A bug that the simulator must find; nil in life.
+    var canary: HostCanary?
 
     public init(library: String, socket: String) {
         self.library = library
         self.socket = socket
     }
+}
+
+/// Bugs of the host that a test switches on, to see that they are found.
+enum HostCanary {
+    /// A batch is answered when it is decided, not when it is durable.
+    case answersEarly
+    /// A commit is shown to readers and subscribers before it is written.
+    case publishesEarly
+    /// A subscription that goes on from a cursor begins one entry too late.
+    case resumesLate
+    /// An import that goes on is told of one durable batch less.
+    case forgetsBatch
 }
 
 public enum HostError: Error, CustomStringConvertible {

@@ -291,6 +291,9 @@ extension Connection {
             id: id, cursor: host.store.cursor(after: after, snapshotSeq: s0), filter: filter,
             credit: Int(clamping: min(subscribe.credit, UInt64(session.limits.creditByteCountMax))),
             snapshotSeq: isSnapshot ? s0 : nil, now: host.loop.now)
+        if host.options.canary == .resumesLate, !isSnapshot, after < host.store.lastSeq {
+            subscription.cursor = host.store.cursor(after: after + 1)
+        }
         session.beginSubscription(id)
         subscriptions.append(subscription)
         send(Subscribed(epoch: host.store.epoch, after: after, s0: s0, floor: host.store.floor), id: id)

@@ -33,7 +33,7 @@ extension Connection {
                 case .cold(let read):
                     return host.read(read) { [weak self] in self?.work(on: request, step) }
                 case .more:
-                    if Loop.monotonicNanoseconds < until, !host.loop.hasEvents { continue }
+                    if host.loop.nanoseconds < until, !host.loop.hasEvents { continue }
                     return host.later { [weak self] in self?.work(on: request, step) }
                 }
             }
@@ -50,10 +50,9 @@ struct TurnBudget {
     private static let nanoseconds: UInt64 = 2_000_000
     private var end: UInt64 = 0
 
-    /// Until when work may go on, by the monotonic clock; nil when the turn's time is used up. The turn's first piece of
+    /// Until when work may go on, by the clock that `now` is of, in ns; nil when the turn's time is used up. The turn's first piece of
     /// work starts the clock.
-    mutating func sliceEnd() -> UInt64? {
-        let now = Loop.monotonicNanoseconds
+    mutating func sliceEnd(at now: UInt64) -> UInt64? {
         if end == 0 { end = now &+ TurnBudget.nanoseconds }
         return now < end ? end : nil
     }

@@ -174,7 +174,7 @@ extension Connection {
 
     /// Sends a reply once a commit is durable; 0: now.
     func reply<M: WireMessage>(_ message: M, id: UInt32, commit: UInt64, isDelete: Bool = false) {
-        if commit == 0 { return send(message, id: id) }
+        if commit == 0 || host.options.canary == .answersEarly { return send(message, id: id) }
         let request = session.begin(id, now: host.now)
         host.waits(
             WaitingReply(
@@ -247,8 +247,10 @@ extension Connection {
             // A resumed import's beginning may be in the commit that is under way, the one before the staged.
             let store = host.store
             let commit = store.hasStaged ? store.stagedCommit : store.isCommitting ? store.stagedCommit - 1 : 0
+            var lastBatch = begun.lastBatch
+            if lastBatch > 0, host.options.canary == .forgetsBatch { lastBatch -= 1 }
             reply(
-                ImportBegun(origin: begun.origin, lastBatch: begun.lastBatch, isResumed: begun.isResumed), id: id,
+                ImportBegun(origin: begun.origin, lastBatch: lastBatch, isResumed: begun.isResumed), id: id,
                 commit: commit)
             return true
         }

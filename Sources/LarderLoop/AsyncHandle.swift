@@ -5,6 +5,7 @@ final class AsyncHandle: Handle {
     var onWake: (() -> Void)?
 
     init(loop: Loop) throws(LoopError) {
+        precondition(loop.simulation == nil, "no other thread reaches a simulated loop")
         try super.init(loop: loop, operation: "uv_async_init") { uv_async_init($0, $1, onAsync) }
     }
 

@@ -13,6 +13,7 @@ public class Handle {
     /// Owned; given back when the close callback runs.
     private let storage: UnsafeMutableRawPointer
     private var onClosed: (() -> Void)?
+    private var isHeldInSimulation = true
 
     /// Allocates a `Raw`, which has to be one of libuv's handle types, and has `initialize` set it up. If that fails
     /// nothing is kept.
@@ -22,7 +23,7 @@ public class Handle {
     ) throws(LoopError) {
         loop.preconditionOnThread()
         let memory = UnsafeMutablePointer<Raw>.allocate(capacity: 1)
-        let code = initialize(loop.raw, memory)
+        let code = loop.simulation == nil ? initialize(loop.raw, memory) : 0
         if code < 0 {
             memory.deallocate()
             throw LoopError(code: code, operation: operation)
@@ -30,6 +31,7 @@ public class Handle {
         self.loop = loop
         storage = UnsafeMutableRawPointer(memory)
         base.pointee.data = Unmanaged.passRetained(self).toOpaque()
+        loop.simulation?.opened(self)
     }
 
     /// Stops whatever the handle does. Requests under way end with `ECANCELED`, then `onClosed` runs, in a later turn
@@ -39,15 +41,17 @@ public class Handle {
         loop.preconditionOnThread()
         isClosing = true
         self.onClosed = onClosed
-        uv_close(base, onHandleClosed)
+        if let simulation = loop.simulation { simulation.closes(self) } else { uv_close(base, onHandleClosed) }
         willClose()
     }
 
     /// Whether the loop goes on for this handle's sake while it is active. True at first.
     public final var keepsLoopAlive: Bool {
-        get { !isClosing && uv_has_ref(base) != 0 }
+        get { !isClosing && (loop.simulation == nil ? uv_has_ref(base) != 0 : isHeldInSimulation) }
         set {
             if isClosing { return }
+            isHeldInSimulation = newValue
+            if loop.simulation != nil { return }
             if newValue { uv_ref(base) } else { uv_unref(base) }
         }
     }
@@ -69,7 +73,9 @@ public class Handle {
     /// For a subclass: nothing will be called any more; closures are dropped here, so that cycles through them end.
     func didClose() {}
 
-    fileprivate func finishClosing() {
+    /// The last of it: gives back what `init` retained.
+    func finishClosing() {
+        defer { Unmanaged.passUnretained(self).release() }
         didClose()
         storage.deallocate()
         let onClosed = self.onClosed
@@ -85,5 +91,5 @@ func owner<Owner: Handle, Raw>(of raw: UnsafeMutablePointer<Raw>?, as type: Owne
 }
 
 private let onHandleClosed: uv_close_cb = { raw in
-    Unmanaged<Handle>.fromOpaque(raw!.pointee.data).takeRetainedValue().finishClosing()
+    Unmanaged<Handle>.fromOpaque(raw!.pointee.data).takeUnretainedValue().finishClosing()
 }

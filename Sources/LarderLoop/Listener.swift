@@ -35,6 +35,12 @@ public final class Listener: Handle {
         loop: Loop, path: String, backlog: Int32 = 128, permissions: UInt32 = 0o600,
         onConnection: @escaping (Stream) -> Void, onError: @escaping (LoopError) -> Void
     ) throws(LoopError) {
+        if let simulation = loop.simulation {
+            try self.init(loop, -1, boundPath: nil, onConnection, onError)
+            if simulation.listen(self, path: path) { return }
+            close()
+            throw LoopError(code: LoopError.EADDRINUSE, operation: "bind")
+        }
         let descriptor = larder_listen_unix(path, backlog, permissions)
         try LoopError.check(descriptor, "bind")
         do throws(LoopError) {
@@ -56,6 +62,7 @@ public final class Listener: Handle {
         self.onError = onError
         reserve = -1
         try super.init(loop: loop, operation: "uv_poll_init") { uv_poll_init($0, $1, descriptor) }
+        if loop.simulation != nil { return }
         reserve = openReserve()
         do throws(LoopError) {
             try startPolling()
@@ -116,6 +123,11 @@ public final class Listener: Handle {
             closeDescriptor(accepted)
             onError?(error)
         }
+    }
+
+    /// A connection of a simulated loop.
+    func deliver(_ socket: SimulatedSocket) {
+        do throws(LoopError) { onConnection?(try Stream(loop: loop, socket: socket)) } catch { onError?(error) }
     }
 
     /// Whether the reserve was enough to take a connection, or to see that none is left.

@@ -26,6 +26,8 @@ public final class Loop {
 
     /// Valid until `close()`.
     let raw: UnsafeMutablePointer<uv_loop_t>
+    /// What runs this loop in libuv's place; nil: libuv does. Then nothing of `raw` is used.
+    public let simulation: SimulatedLoop?
     private let thread: pthread_t
     private var isClosed = false
 
@@ -39,6 +41,14 @@ public final class Loop {
             throw LoopError(code: code, operation: "uv_loop_init")
         }
         self.raw = raw
+        simulation = nil
+        thread = pthread_self()
+    }
+
+    /// A loop without a system under it, for tests.
+    public init(simulation: SimulatedLoop) {
+        raw = .allocate(capacity: 1)
+        self.simulation = simulation
         thread = pthread_self()
     }
 
@@ -51,23 +61,36 @@ public final class Loop {
     @discardableResult
     public func run(_ mode: RunMode = .untilDone) -> Bool {
         preconditionOnThread()
+        if let simulation { return simulation.run(mode) }
         return uv_run(raw, mode.raw) != 0
     }
 
     /// Makes `run` return at the end of this turn; what is open stays open.
-    public func stop() { uv_stop(raw) }
+    public func stop() { if let simulation { simulation.stop() } else { uv_stop(raw) } }
 
     /// Milliseconds from an arbitrary origin, as of the start of this turn of the loop. Timers count from here.
-    public var now: UInt64 { uv_now(raw) }
+    public var now: UInt64 { simulation?.now ?? uv_now(raw) }
 
     /// Brings `now` up to date, after work that took long.
-    public func updateTime() { uv_update_time(raw) }
+    public func updateTime() { if let simulation { simulation.updateTime() } else { uv_update_time(raw) } }
 
     /// Nanoseconds from an arbitrary origin (CLOCK_MONOTONIC). From any thread.
     public static var monotonicNanoseconds: UInt64 { uv_hrtime() }
 
+    /// The same, by this loop's own clock. Loop thread only.
+    public var nanoseconds: UInt64 { simulation?.look() ?? uv_hrtime() }
+
+    /// Milliseconds since 1970 (CLOCK_REALTIME).
+    public var wallClock: Int64 {
+        if let simulation { return simulation.wallClock }
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+    }
+
     /// Whether something waits for the next turn already. One system call; for work that is willing to give way.
     public var hasEvents: Bool {
+        if let simulation { return simulation.hasEvents }
         var descriptor = pollfd(fd: uv_backend_fd(raw), events: Int16(POLLIN), revents: 0)
         return poll(&descriptor, 1, 0) > 0
     }
@@ -83,6 +106,7 @@ public final class Loop {
     /// How many handles are open or still closing. O(n).
     public var openHandleCount: Int {
         if isClosed { return 0 }
+        if let simulation { return simulation.handleCount }
         var count = 0
         withUnsafeMutablePointer(to: &count) { uv_walk(raw, onWalk, $0) }
         return count
@@ -93,8 +117,10 @@ public final class Loop {
     public func close() {
         if isClosed { return }
         let open = openHandleCount
-        let code = uv_loop_close(raw)
-        precondition(code == 0, "the loop was closed with \(open) handles open, or with requests under way")
+        let code = simulation == nil ? uv_loop_close(raw) : 0
+        precondition(
+            code == 0 && (simulation == nil || open == 0),
+            "the loop was closed with \(open) handles open, or with requests under way")
         isClosed = true
         raw.deallocate()
     }

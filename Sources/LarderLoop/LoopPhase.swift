@@ -29,6 +29,7 @@ public final class LoopPhase: Handle {
     /// Starting again is harmless. Cheap enough for every turn: no system call.
     public func start() throws(LoopError) {
         try requireOpen("uv_phase_start")
+        if let simulation = loop.simulation { return simulation.start(self) }
         let code =
             switch place {
             case .idle: uv_idle_start(pointer(as: uv_idle_t.self), onIdle)
@@ -41,6 +42,7 @@ public final class LoopPhase: Handle {
     /// Also from inside the callback.
     public func stop() {
         if isClosing { return }
+        if let simulation = loop.simulation { return simulation.stop(self) }
         switch place {
         case .idle: uv_idle_stop(pointer(as: uv_idle_t.self))
         case .prepare: uv_prepare_stop(pointer(as: uv_prepare_t.self))
@@ -49,7 +51,9 @@ public final class LoopPhase: Handle {
     }
 
     /// Whether it is started.
-    public var isActive: Bool { !isClosing && uv_is_active(base) != 0 }
+    public var isActive: Bool { !isClosing && (loop.simulation?.isActive(self) ?? (uv_is_active(base) != 0)) }
+
+    func fire() { onTurn?() }
 
     override func didClose() { onTurn = nil }
 }

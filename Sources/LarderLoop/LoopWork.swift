@@ -8,6 +8,7 @@ extension Loop {
         _ work: @escaping @Sendable () -> Result, completion: @escaping (Result) -> Void
     ) throws(LoopError) {
         preconditionOnThread()
+        if let simulation { return simulation.queue(ResultJob(work: work, completion: completion)) }
         let request = WorkRequest(loop: self, job: ResultJob(work: work, completion: completion))
         let code = uv_queue_work(raw, request.raw, onWork, onWorkDone)
         if code < 0 {

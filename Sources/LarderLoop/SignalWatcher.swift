@@ -13,12 +13,14 @@ public final class SignalWatcher: Handle {
     /// Starts hearing `signal`, instead of the one heard so far. Signals that arrive in a burst may be told as one.
     public func start(_ signal: Int32) throws(LoopError) {
         try requireOpen("uv_signal_start")
+        // No signal comes to a simulated machine.
+        if loop.simulation != nil { return }
         try LoopError.check(uv_signal_start(pointer(as: uv_signal_t.self), onSignalled, signal), "uv_signal_start")
     }
 
     /// Gives the signal its default action back, unless another watcher has it.
     public func stop() {
-        if !isClosing { uv_signal_stop(pointer(as: uv_signal_t.self)) }
+        if !isClosing, loop.simulation == nil { uv_signal_stop(pointer(as: uv_signal_t.self)) }
     }
 
     override func didClose() { onSignal = nil }

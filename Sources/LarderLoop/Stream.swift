@@ -28,16 +28,26 @@ public final class Stream: Handle {
     fileprivate var onRead: ((ReadEvent) -> Void)?
     /// Kept for the next write, so that writing in steady state allocates nothing.
     fileprivate var spareRequest: WriteRequest?
+    /// Of a stream on a simulated loop, in the place of a descriptor.
+    let simulated: SimulatedConnection?
 
     /// Takes over a connected socket or an end of a pipe, and makes it non-blocking. The stream closes it; if this
     /// throws, the descriptor is still the caller's.
     public init(loop: Loop, adopting descriptor: Int32) throws(LoopError) {
+        simulated = nil
         try super.init(loop: loop, operation: "uv_pipe_init") { uv_pipe_init($0, $1, 0) }
         let code = uv_pipe_open(pointer(as: uv_pipe_t.self), descriptor)
         if code < 0 {
             close()
             throw LoopError(code: code, operation: "uv_pipe_open")
         }
+    }
+
+    /// The host's end of a simulated connection.
+    init(loop: Loop, socket: SimulatedSocket) throws(LoopError) {
+        simulated = loop.simulation.map { SimulatedConnection(socket, $0) }
+        try super.init(loop: loop, operation: "uv_pipe_init") { uv_pipe_init($0, $1, 0) }
+        loop.simulation?.opened(self)
     }
 
     // MARK: Reading
@@ -59,13 +69,18 @@ public final class Stream: Handle {
     public func resumeReading() throws(LoopError) {
         try requireOpen("uv_read_start")
         guard onRead != nil else { throw LoopError(code: LoopError.EINVAL, operation: "uv_read_start") }
+        if let simulated {
+            simulated.isReading = true
+            return
+        }
         let code = uv_read_start(rawStream, onAllocate, onBytes)
         if code != UV_EALREADY.rawValue { try LoopError.check(code, "uv_read_start") }
     }
 
     /// No `onRead` follows until reading is resumed. The kernel's buffer fills and the peer has to wait.
     public func stopReading() {
-        if !isClosing { uv_read_stop(rawStream) }
+        if isClosing { return }
+        if let simulated { simulated.isReading = false } else { uv_read_stop(rawStream) }
     }
 
     // MARK: Writing
@@ -75,6 +90,7 @@ public final class Stream: Handle {
     public func tryWrite(_ slices: UnsafeBufferPointer<iovec>) throws(LoopError) -> Int {
         try requireOpen("uv_try_write")
         guard let first = slices.baseAddress else { return 0 }
+        if let simulated { return try simulated.tryWrite(slices) }
         // On Unix uv_buf_t has the layout of iovec, which libuv itself relies on.
         let buffers = UnsafeRawPointer(first).assumingMemoryBound(to: uv_buf_t.self)
         let code = uv_try_write(rawStream, buffers, UInt32(clamping: slices.count))
@@ -99,6 +115,7 @@ public final class Stream: Handle {
         completion: ((LoopError?) -> Void)? = nil
     ) throws(LoopError) {
         try requireOpen("uv_write")
+        if let simulated { return simulated.write(slices, completion) }
         let request = takeRequest()
         request.keptOwner = owner
         request.completion = completion
@@ -110,6 +127,7 @@ public final class Stream: Handle {
         copying bytes: UnsafeRawBufferPointer, completion: ((LoopError?) -> Void)? = nil
     ) throws(LoopError) {
         try requireOpen("uv_write")
+        if let simulated { return simulated.write(Array(bytes), completion) }
         let request = takeRequest()
         let copy = request.copy(bytes)
         request.completion = completion
@@ -120,11 +138,14 @@ public final class Stream: Handle {
     }
 
     /// Bytes handed to `write` that have not been sent yet.
-    public var pendingWriteByteCount: Int { isClosing ? 0 : uv_stream_get_write_queue_size(rawStream) }
+    public var pendingWriteByteCount: Int {
+        isClosing ? 0 : simulated?.pendingByteCount ?? uv_stream_get_write_queue_size(rawStream)
+    }
 
     /// Tells the peer that no more follows, once what waits is sent. `completion` runs once unless this throws.
     public func shutdown(completion: ((LoopError?) -> Void)? = nil) throws(LoopError) {
         try requireOpen("uv_shutdown")
+        precondition(simulated == nil, "a simulated stream is closed as a whole")
         let request = ShutdownRequest(completion)
         let code = uv_shutdown(request.raw, rawStream, onShutDown)
         if code < 0 {
@@ -138,6 +159,7 @@ public final class Stream: Handle {
     /// Who connected, as the kernel says; of sockets only.
     public var peerCredentials: PeerCredentials {
         get throws(LoopError) {
+            if simulated != nil { return PeerCredentials(userID: geteuid(), processID: 1) }
             var userID: uid_t = 0
             var processID: pid_t = 0
             try LoopError.check(larder_peer_uid(fileDescriptor, &userID, &processID), "SO_PEERCRED")
@@ -148,15 +170,21 @@ public final class Stream: Handle {
     /// The descriptor, which stays the stream's; -1 once it is closed.
     public var fileDescriptor: Int32 {
         var descriptor: Int32 = -1
-        if !isClosing { uv_fileno(base, &descriptor) }
+        if !isClosing, simulated == nil { uv_fileno(base, &descriptor) }
         return descriptor
     }
 
+    override func willClose() { simulated?.close() }
+
     override func didClose() {
+        simulated?.cancelWrites()
         allocate = nil
         onRead = nil
         spareRequest = nil
     }
+
+    func allocation(_ byteCount: Int) -> UnsafeMutableRawBufferPointer? { allocate?(byteCount) }
+    func deliver(_ event: ReadEvent) { onRead?(event) }
 
     private var rawStream: UnsafeMutablePointer<uv_stream_t> { pointer(as: uv_stream_t.self) }
 

@@ -12,11 +12,16 @@ public final class WorkerThread {
     public private(set) var pendingJobCount = 0
 
     private let capacity: Int
-    private let shared: SharedQueue
-    private let async: AsyncHandle
+    private let backing: Backing
     private var thread = uv_thread_t()
     private var isClosing = false
     private var onClosed: (() -> Void)?
+
+    private enum Backing {
+        case thread(SharedQueue, AsyncHandle)
+        /// Of a simulated loop, which runs the jobs itself.
+        case simulated(SimulatedWorker)
+    }
 
     /// At most `capacity` jobs are pending at a time. The name shows in `ps` and debuggers (15 bytes). It keeps the
     /// loop alive until closed.
@@ -24,13 +29,19 @@ public final class WorkerThread {
         precondition(capacity > 0)
         self.loop = loop
         self.capacity = capacity
-        async = try AsyncHandle(loop: loop)
+        if let simulation = loop.simulation {
+            backing = .simulated(simulation.openWorker())
+            return
+        }
+        let async = try AsyncHandle(loop: loop)
+        let shared: SharedQueue
         do throws(LoopError) {
             shared = try SharedQueue(name: name, wake: async.sender)
         } catch {
             async.close()
             throw error
         }
+        backing = .thread(shared, async)
         let argument = Unmanaged.passRetained(shared)
         var all = sigset_t()
         var before = sigset_t()
@@ -43,7 +54,7 @@ public final class WorkerThread {
             async.close()
             throw LoopError(code: code, operation: "uv_thread_create")
         }
-        async.onWake = { [self] in finishJobs() }
+        async.onWake = { [self] in finishJobs(shared, async) }
     }
 
     /// Runs `work` on the thread, after the jobs before it, then `completion` with its result on the loop's thread,
@@ -55,7 +66,15 @@ public final class WorkerThread {
         loop.preconditionOnThread()
         if isClosing || pendingJobCount == capacity { return false }
         pendingJobCount += 1
-        shared.append(ResultJob(work: work, completion: completion))
+        switch backing {
+        case .thread(let shared, _): shared.append(ResultJob(work: work, completion: completion))
+        case .simulated(let worker):
+            worker.append(
+                ResultJob(work: work) { [self] result in
+                    pendingJobCount -= 1
+                    completion(result)
+                })
+        }
         return true
     }
 
@@ -65,10 +84,18 @@ public final class WorkerThread {
         loop.preconditionOnThread()
         isClosing = true
         self.onClosed = onClosed
-        shared.stop()
+        switch backing {
+        case .thread(let shared, _): shared.stop()
+        case .simulated(let worker):
+            worker.end { [self] in
+                loop.simulation?.ends(worker)
+                self.onClosed?()
+                self.onClosed = nil
+            }
+        }
     }
 
-    private func finishJobs() {
+    private func finishJobs(_ shared: SharedQueue, _ async: AsyncHandle) {
         let (jobs, hasEnded) = shared.takeDone()
         for job in jobs {
             pendingJobCount -= 1

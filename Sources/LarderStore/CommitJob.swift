@@ -75,7 +75,7 @@ extension StoreCore {
         }
         let job = CommitJob(
             number: staged.number, byteCount: writes.reduce(0) { $0 + $1.byteCount }, files: files, writes: writes,
-            directory: hasNewFile ? logPath : nil, skipsSyncs: options.skipsSyncs,
+            directory: hasNewFile && !options.skipsDirectorySyncs ? logPath : nil, skipsSyncs: options.skipsSyncs,
             sealed: staged.sealed, sidecars: sealed)
         sealed = []
         hasNewFile = false

@@ -30,6 +30,17 @@ public struct Identity: Equatable, Sendable {
         createdAt = now
     }
 
+    /// A new one; from a seed for a test that is to be repeated, else random.
+    init(now: Int64, seed: UInt64?) {
+        if let seed {
+            var generator = SplitMix64(seed: seed)
+            self.init(now: now, using: &generator)
+        } else {
+            var generator = SystemRandomNumberGenerator()
+            self.init(now: now, using: &generator)
+        }
+    }
+
     public var encoded: [UInt8] {
         var writer = ByteWriter(reserving: Identity.byteCount)
         writer.raw(Identity.magic)

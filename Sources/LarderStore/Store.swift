@@ -68,8 +68,7 @@ public final class Store {
             let made = try system { () throws(SystemError) in try files.readWhole(identityPath) }
             if lock != nil, made != nil { try system { () throws(SystemError) in try removeLeftovers(path, files) } }
             if let bytes = made ?? existing { return (try Identity(bytes, path: path), lock) }
-            var generator = SystemRandomNumberGenerator()
-            let identity = Identity(now: now, using: &generator)
+            let identity = Identity(now: now, seed: options.identitySeed)
             try system { () throws(SystemError) in
                 try files.makeDirectory(path + "/log")
                 // Before there is an identity: one without a log would be refused for ever.

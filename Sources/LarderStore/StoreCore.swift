@@ -18,6 +18,12 @@ public struct StoreOptions: Sendable {
     public var kinds: [Kind] = []
     /// The canary: commit jobs do not sync. For the test that must notice.
     public var skipsSyncs = false
+    /// Likewise: a new segment's name is not made durable.
+    public var skipsDirectorySyncs = false
+    /// Likewise: an import's second save of a key is taken as anybody's.
+    public var savesTwice = false
+    /// What a new library's identity is made from, for tests that are to be repeated; nil: it is random.
+    public var identitySeed: UInt64?
     /// A store that is closed leaves the next opening at most this much of the log to read, in bytes, if need be by
     /// writing a checkpoint.
     public var replayByteCountMax = 4_194_304

@@ -239,7 +239,9 @@ extension StoreCore {
         guard let existing else {
             return try create(batch, at, pointer, origin, earlier)
         }
-        if batch.isImport && existing.origin == origin { return batch.conclude(pointer, .duplicate, seq: existing.seq) }
+        if batch.isImport && existing.origin == origin && !options.savesTwice {
+            return batch.conclude(pointer, .duplicate, seq: existing.seq)
+        }
         if pointer.pointee.mode == .insert { return batch.conclude(pointer, .alreadySaved, seq: existing.seq) }
         if existing.isEqual && unset.isEmpty { return batch.conclude(pointer, .unchanged, seq: existing.seq) }
         let isChanged: Bool

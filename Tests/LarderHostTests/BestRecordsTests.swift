@@ -80,12 +80,10 @@ struct BestRecordsTests {
     @Test("A turn's time is given once")
     func budget() {
         var budget = TurnBudget()
-        let end = budget.sliceEnd()
-        let again = budget.sliceEnd()
-        #expect(end != nil && again == end)
-        while budget.sliceEnd() != nil {}
+        #expect(budget.sliceEnd(at: 1_000) == 2_001_000)
+        #expect(budget.sliceEnd(at: 2_000_999) == 2_001_000)
+        #expect(budget.sliceEnd(at: 2_001_000) == nil)
         budget.turnEnds()
-        let next = budget.sliceEnd()
-        #expect(next ?? 0 > end ?? .max)
+        #expect(budget.sliceEnd(at: 2_001_000) == 4_001_000)
     }
 }

@@ -1,0 +1,92 @@
+// The reckoning: somebody reads the whole library, and it must be what everybody was told.
+
+import LarderFormat
+import LarderWire
+
+@testable import LarderHost
+@testable import LarderLoop
+
+extension Simulation {
+    /// The same in the midst of a life, where the host comes to rest by itself.
+    func auditBetween() throws {
+        guard isAtRest(turns: 200) else { return }
+        trace.note("an audit")
+        _ = try audit()
+    }
+
+    /// Whether the host has nothing to do; takes so many turns for it.
+    func isAtRest(turns: Int) -> Bool {
+        files.cutPower(afterMutations: Int.max)
+        guard let host else { return false }
+        for _ in 0..<turns {
+            host.loop.run(.noWait)
+            if !host.store.hasStaged, !host.store.isCommitting, host.clearTask == nil, host.coldReadCount == 0,
+                host.roomWaiters.isEmpty
+            {
+                return true
+            }
+        }
+        return false
+    }
+
+    /// Reads the whole log, every record and the counts, and compares them with all that is known.
+    /// - Returns: false if the library changed meanwhile, so that nothing was compared.
+    func audit() throws -> Bool {
+        let lastSeq = host?.store.lastSeq
+        let auditor = Peer(name: "auditor", truth: truth, dice: dice, trace: trace)
+        auditor.connect(loop, path: Simulation.socket, mayHurry: false)
+        try finish(auditor)
+        let filter = SpanFilter(
+            types: [.downloaded, .deleted, .kind, .origin, .imports, .recovered], kinds: [], exceptOrigin: 0)
+        let epoch = auditor.epoch
+        let follower = Follower(
+            filter: filter, isMirror: false, isStingy: false, cursor: Cursor(epoch: epoch, seq: 0))
+        let mirror = Follower(
+            filter: SpanFilter(types: [.downloaded, .deleted], kinds: [], exceptOrigin: 0), isMirror: true,
+            isStingy: false, cursor: nil)
+        auditor.followers = [follower, mirror]
+        for follower in auditor.followers {
+            follower.id = auditor.request(
+                follower.subscribe(credit: 1_000_000), .subscribe(follower, knownSeq: truth.knownSeq))
+        }
+        try finish(auditor)
+        for follower in auditor.followers {
+            guard let id = follower.id else { throw Difference("the auditor may not subscribe") }
+            auditor.request(Sync(subscription: id), .sync(follower, knownSeq: truth.knownSeq))
+        }
+        auditor.request(Count(kind: 0), .count(kind: 0, knownSeq: truth.knownSeq))
+        for isReverse in [false, true] {
+            auditor.list(Paging(kind: 0, isReverse: isReverse, knownSeq: truth.knownSeq), token: [])
+        }
+        try finish(auditor)
+        mirror.keepCopy(truth)
+        guard lastSeq == host?.store.lastSeq else {
+            auditor.disconnect()
+            return false
+        }
+        guard mirror.isExact else { throw Difference("the auditor's snapshot does not end") }
+        guard let span = follower.span, span.through == host?.store.lastSeq else {
+            throw Difference("the auditor was told through \(follower.span?.through ?? 0)")
+        }
+        let log = span.received.compactMap { truth.entries[$0] }
+        var verifier = Verifier(truth, log: log)
+        try verifier.verify()
+        let list = verifier.state.list(kind: 0).map(\.stored.firstSeq)
+        guard truth.listings.suffix(2).allSatisfy({ $0.firstSeqs == Set(list) }) else {
+            throw Difference("the auditor's list is not what the log comes to")
+        }
+        auditor.disconnect()
+        return true
+    }
+
+    /// Takes turns until a peer has all its answers.
+    private func finish(_ peer: Peer) throws {
+        for _ in 0..<100_000 {
+            peer.send(Int.max)
+            host?.loop.run(.noWait)
+            try peer.receive(Int.max)
+            if peer.pending.isEmpty && peer.followUps.isEmpty && !peer.hasOutgoing { return }
+        }
+        throw Difference("\(peer.name) gets no answer to \(peer.pending)")
+    }
+}
