@@ -2,6 +2,7 @@
 
 import LarderLoop
 
+@testable import LarderHost
 @testable import LarderStore
 
 enum StepKind {

@@ -34,11 +34,10 @@ struct Verifier {
         addQuestions()
         var at = 0
         while at < records.count {
-            try pass(before: records[at].seq)
             let count = try attribute(at)
             for entry in records[at..<at + count] {
+                try pass(before: entry.seq)
                 state.apply(entry)
-                try pass(before: entry.seq + 1, isInUnit: true)
             }
             note(records[at..<at + count])
             at += count
@@ -101,9 +100,8 @@ struct Verifier {
     // MARK: The walk
 
     /// Asks what is open at the present state, which is the last before `seq`.
-    private mutating func pass(before seq: UInt64, isInUnit: Bool = false) throws {
+    private mutating func pass(before seq: UInt64) throws {
         open.removeAll { $0.knownSeq < seq && $0.holds(state) }
-        guard !isInUnit else { return }
         while let copy = copies.first, copy.seq < seq {
             copies.removeFirst()
             let list = state.list(kind: 0).filter { copy.kinds.isEmpty || copy.kinds.contains($0.key.kind) }
@@ -140,7 +138,10 @@ struct Verifier {
                 reasons.append("\(batch) \(firstDifference(prediction.entries, at))")
                 continue
             }
-            if case .written(let written) = batch.ending, !agrees(written, prediction, batch) {
+            let end = at + prediction.entries.count
+            if case .written(let written) = batch.ending,
+                !agrees(written, prediction, batch) || !ends(written.seq, before: end)
+            {
                 reasons.append("\(batch) was answered \(summary(written)), must be \(prediction.outcomes)")
                 continue
             }
@@ -181,6 +182,11 @@ struct Verifier {
             if isAll { best = (list.count, clear) }
         }
         return best
+    }
+
+    /// Whether the answer's seq is that of the last entry before `end`, or of the token that follows it.
+    private func ends(_ seq: UInt64, before end: Int) -> Bool {
+        seq >= records[end - 1].seq && (end == records.count || seq < records[end].seq)
     }
 
     private func isLast(_ seq: UInt64, _ at: Int) -> Bool { records.indices.contains(at) && records[at].seq == seq }
