@@ -105,6 +105,7 @@ public final class Host {
         }
         idleSince = loop.now
         reportRecovery()
+        noticeCopy()
         startPlugins()
         options.onReady?()
         loop.run()
@@ -119,6 +120,14 @@ public final class Host {
         sigemptyset(&signals)
         for number in [SIGTERM, SIGINT, SIGCHLD] { sigaddset(&signals, number) }
         pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+    }
+
+    /// A transient host, which nobody reads, leaves it to one that is heard.
+    private func noticeCopy() {
+        guard !options.isTransient else { return }
+        let epoch = String(Cursor(epoch: store.epoch, seq: 0).description.prefix(16))
+        let notice = CopyNotice(library: options.library, epoch: epoch, files: store.files)
+        if let warning = notice?.warning() { options.log(warning) }
     }
 
     private func reportRecovery() {

@@ -26,6 +26,8 @@ extension Host {
     static let heartbeatMilliseconds: UInt64 = 10_000
     /// A cursor that moves over what is filtered out is told about it at most this often.
     static let passedMilliseconds: UInt64 = 1_000
+    /// What a step counts of a turn that passed over entries and found none to send.
+    static let passedByteCount = 131_072
 
     /// Sends a connection's subscriptions what they can take.
     func serve(_ connection: Connection) {
@@ -46,7 +48,7 @@ extension Host {
         if sent >= Host.turnByteCount && connection.canWriteNow { wantsAnotherTurn(connection) }
     }
 
-    /// Sends one frame at most; returns its bytes.
+    /// Sends one frame at most; returns its bytes, or what stands for them. 0: nothing can be done now.
     private func serve(_ subscription: Subscription, of connection: Connection) -> Int {
         guard !subscription.isReading else { return 0 }
         guard subscription.credit > 0, subscription.cursor.seq < store.lastSeq || subscription.snapshotSeq != nil else {
@@ -84,7 +86,10 @@ extension Host {
             byteCount += 1
         case .more, .end: break
         }
-        return settle(subscription, connection, byteCount: byteCount)
+        byteCount = settle(subscription, connection, byteCount: byteCount)
+        // Nothing was sent, and there may be more: it is not idle.
+        if case .more = step, byteCount == 0 { return Host.passedByteCount }
+        return byteCount
     }
 
     /// What follows from how far a subscription has come: the end of a snapshot, answers to SYNC, heartbeats.

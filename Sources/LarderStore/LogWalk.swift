@@ -54,6 +54,8 @@ struct LogWalk {
     private mutating func passCutEnd(of at: Int, _ visitor: inout some LogVisitor) throws(StoreError) {
         guard at + 1 < map.parts.count else { return }
         let part = map.parts[at]
+        // An empty one is a hole.
+        guard part.file.byteCount > 0 else { return }
         let repacked = part.repackedEnd
         let isCut =
             repacked.isRepacked

@@ -11,6 +11,8 @@ struct HostEntry {
     let isTransient: Bool
     /// nil: the host's own.
     let idleMilliseconds: Int?
+    /// nil: the store's own.
+    let segmentKibibytes: Int?
     let isVerbose: Bool
     let compaction: CompactionOptions
     /// A host that goes finishes first what it has begun.
@@ -18,10 +20,14 @@ struct HostEntry {
     /// How long one may have the library without listening.
     private static let silentMilliseconds: Int64 = 6_000
 
-    init(place: Place, isTransient: Bool, idleMilliseconds: Int?, isVerbose: Bool, compaction: CompactionOptions) {
+    init(
+        place: Place, isTransient: Bool, idleMilliseconds: Int?, segmentKibibytes: Int? = nil, isVerbose: Bool,
+        compaction: CompactionOptions
+    ) {
         self.place = place
         self.isTransient = isTransient
         self.idleMilliseconds = idleMilliseconds
+        self.segmentKibibytes = segmentKibibytes
         self.isVerbose = isVerbose
         self.compaction = compaction
     }
@@ -36,6 +42,7 @@ struct HostEntry {
         options.isTransient = isTransient
         options.compaction = compaction
         if let idleMilliseconds { options.idleMilliseconds = idleMilliseconds }
+        if let segmentKibibytes { options.store.segmentByteCountMax = segmentKibibytes << 10 }
         options.programPath = HostStarter.programPath()
         options.version = larderVersion
         let isQuiet = isTransient && !isVerbose

@@ -505,6 +505,37 @@ class SnapshotTests(SubscriberCase):
         self.assertEqual(follower.snapshot_end, reply["s0"])
 
 
+class PassedOverTests(SubscriberCase):
+    """A log of which little is wanted is passed over without a pause, also where it lies in many small commits."""
+
+    def setUp(self):
+        super().setUp()
+        with self.wire() as wire:
+            for number in range(200):
+                wire.saved([save(title(1, f"Film {number}"))])
+            wire.saved([save(joke(1), JOKE)])
+        # What was written in this life would still lie in memory.
+        self.assertEqual(self.larder.stop(), 0)
+        self.larder.start()
+
+    def test_by_a_snapshot(self):
+        with self.wire() as wire:
+            begun = time.monotonic()
+            request_id, reply = wire.subscribe(3)
+            follower = Follower(reply)
+            follow(wire, request_id, follower, lambda: follower.snapshot_end is not None)
+            self.assertLess(time.monotonic() - begun, 5)
+            self.assertEqual(len(follower.entries), 2)
+
+    def test_by_a_filter(self):
+        with self.wire() as wire:
+            begun = time.monotonic()
+            request_id, reply = wire.subscribe(1, epoch=wire.welcome["epoch"], seq=0, kinds=[JOKE.number])
+            follower = Follower(reply)
+            follow(wire, request_id, follower, lambda: follower.entries)
+            self.assertLess(time.monotonic() - begun, 5)
+
+
 class CursorTests(SubscriberCase):
     def assertExpired(self, wire, start, **fields):
         _, reply = wire.subscribe(start, **fields)

@@ -15,6 +15,7 @@ enum ServeCommand: Command {
         OptionSpec("no-compact", "give back no room unasked; larder compact does, when it is asked to"),
         OptionSpec("transient", hidden: true, "stop when idle; how commands start a host"),
         OptionSpec("idle", "MS", hidden: true, "how long a transient host stays without a connection"),
+        OptionSpec("segment", "KIB", hidden: true, "a new segment begins past this; for tests"),
     ]
     static let details = """
         The host owns the library, takes what importers send, streams its log to plugins and starts those that are
@@ -41,6 +42,7 @@ enum ServeCommand: Command {
         let entry = HostEntry(
             place: place, isTransient: isTransient,
             idleMilliseconds: try context.options.number("idle", in: 0...3_600_000, command: name),
+            segmentKibibytes: try context.options.number("segment", in: 4...65_536, command: name),
             isVerbose: context.options.has("verbose"), compaction: try compaction(context))
         return try entry.run()
     }
