@@ -191,10 +191,11 @@ extension Host {
             below: target, floor: target.addingReportingOverflow(1).partialValue)
     }
 
-    /// Ends the subscriptions from under which the log was taken: of clients that came while the floor was on its way.
-    func endExpiredSubscriptions() {
-        guard store.floor > 1 else { return }
-        _ = endSubscriptions(below: store.floor - 1, floor: store.floor)
+    /// Ends the subscriptions that came while the floor was on its way, and need what may go. Those that were there need
+    /// nothing below `floorMax`, though a purge raises the floor above what was written while it began.
+    func endExpiredSubscriptions(_ task: CompactionTask) {
+        let needed = min(store.floor, task.order.floorMax)
+        if needed > 1 { _ = endSubscriptions(below: needed - 1, floor: store.floor) }
     }
 
     /// Ends the subscriptions whose place is below a seq; returns how many.

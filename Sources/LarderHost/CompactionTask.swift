@@ -86,7 +86,7 @@ extension Host {
             options.log("the compaction ended early: \(reason)")
             finishCompaction(task, report: task.report, failure(task, reason, isFull: isFull))
         }
-        endExpiredSubscriptions()
+        endExpiredSubscriptions(task)
         if wantedQuiet, !task.wantsQuiet { wakeWaiting() }
     }
 

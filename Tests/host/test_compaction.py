@@ -457,6 +457,49 @@ class PurgeTests(CompactionCase):
             wire.saved([save(title(5, "still heard"))])
             follow(slow, request_id, follower, lambda: len(follower.entries) == 2)
 
+    def test_who_follows_and_is_hardly_behind_is_never_ended(self):
+        host = self.host()
+        count = 30
+        with host.wire("writer") as wire, host.wire("purging") as other, host.wire("follower") as reading:
+            wire.saved([save(title(number, f"Film {number}")) for number in range(1, count + 1)])
+            request_id, subscribed = reading.subscribe(2)
+            follower = Follower(subscribed)
+            stop = threading.Event()
+            problems = []
+
+            def writes():
+                try:
+                    at = 0
+                    with host.wire("busy") as busy:
+                        while not stop.is_set():
+                            at += 1
+                            busy.saved([save(title(number, f"{at}")) for number in range(1_000, 1_020)])
+                except Exception as error:  # the test's own thread says it
+                    problems.append(error)
+
+            def follows():
+                try:
+                    follow(reading, request_id, follower, lambda: stop.is_set() and follower.seq >= last[0])
+                except Exception as error:
+                    problems.append(error)
+
+            last = [1 << 62]
+            threads = [threading.Thread(target=writes), threading.Thread(target=follows)]
+            for thread in threads:
+                thread.start()
+            for number in range(1, count + 1):
+                wire.saved([delete(title_key(number))])
+                reply = self.assertCompacted(compact(other, history_since=ALL, wait=60_000, purged=purged(number)))
+                self.assertEqual(reply["subscriptions_ended"], 0)
+            stop.set()
+            threads[0].join()
+            last[0] = wire.saved([save(title(999, "the end"))])["seq"]
+            threads[1].join(60)
+            self.assertFalse(threads[1].is_alive())
+            self.assertEqual(problems, [])
+            gone = {entry.key[1] for entry in follower.entries if entry.type == 3}
+            self.assertEqual(gone, {title_key(number) for number in range(1, count + 1)})
+
     def test_who_lags_for_too_long_is_ended(self):
         host = self.host()
         with host.wire() as wire, host.wire("slow") as slow, host.wire("quick") as quick:
