@@ -3,6 +3,7 @@
 import LarderLoop
 
 @testable import LarderHost
+@testable import LarderHost
 @testable import LarderStore
 
 enum StepKind {
