@@ -159,7 +159,8 @@ public struct BlockHeader: Equatable, Sendable {
         reader.offset = 4
         guard try reader.u8() == BlockHeader.formatVersion else { throw FormatError(.badStructure, at: 4) }
         flags = try reader.u8()
-        guard flags & ~BlockHeader.allFlags == 0, flags & BlockHeader.ends == 0 || flags & BlockHeader.repacked != 0 else {
+        guard flags & ~BlockHeader.allFlags == 0, flags & BlockHeader.ends == 0 || flags & BlockHeader.repacked != 0
+        else {
             throw FormatError(.badStructure, at: 5)
         }
         guard try reader.u16() >= 1 else { throw FormatError(.outOfRange, at: 6) }

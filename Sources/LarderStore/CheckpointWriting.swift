@@ -25,7 +25,8 @@ extension StoreCore {
     /// - Returns: false when it was not written: something is staged or under way, or the disk refused it.
     mutating func writeCheckpoint() -> Bool {
         guard inFlight == nil, staged.blocks.isEmpty, open.entryCount == 0, clear == nil, orphans.isEmpty,
-            report.isWhole, failure == nil, compactionIsOver == nil, let last = segment(durable.segment), last.byteCount == Int(durable.offset),
+            report.isWhole, failure == nil, compactionIsOver == nil, let last = segment(durable.segment),
+            last.byteCount == Int(durable.offset),
             segments.allSatisfy({ $0.number <= durable.segment || $0.commits.isEmpty })
         else { return false }
         do throws(SystemError) {

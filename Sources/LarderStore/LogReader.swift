@@ -204,7 +204,8 @@ struct LogReader {
     }
 
     private func cold(_ segment: Segment, _ file: ReadFile, _ offset: Int, _ count: Int) -> ColdRead {
-        ColdRead(files: files, file: file, path: segment.path, segment: segment.number, fileID: segment.fileID,
+        ColdRead(
+            files: files, file: file, path: segment.path, segment: segment.number, fileID: segment.fileID,
             offset: offset, count: count)
     }
 

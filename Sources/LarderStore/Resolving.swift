@@ -133,7 +133,9 @@ extension StoreCore {
     mutating func keep(for batch: WriteBatch) throws(StoreError) {
         let place = batch.awaitedPlace
         batch.awaitedPlace = .hole
-        guard !place.isHole, batch.fetchedLayout == layoutCount, batch.fetched[place.raw] == nil, case .entry(let view) = try entry(at: place) else {
+        guard !place.isHole, batch.fetchedLayout == layoutCount, batch.fetched[place.raw] == nil,
+            case .entry(let view) = try entry(at: place)
+        else {
             return
         }
         batch.fetched[place.raw] = (view, batch.arena.copy(view.payload))

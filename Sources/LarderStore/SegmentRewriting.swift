@@ -156,7 +156,8 @@ extension CompactionContext {
                     try files.syncDirectory(path)
                 }
             }
-            try system { () throws(SystemError) in try files.remove(logPath + "/" + Segment.sidecarName(listing.number)) }
+            try system { () throws(SystemError) in try files.remove(logPath + "/" + Segment.sidecarName(listing.number))
+            }
         } catch {
             try? files.remove(temporary)
             throw error

@@ -118,7 +118,9 @@ import Testing
 
     private func holds(_ bytes: [UInt8], _ wanted: [UInt8]) -> Bool {
         guard bytes.count >= wanted.count else { return false }
-        return (0...bytes.count - wanted.count).contains { bytes[$0] == wanted[0] && bytes[$0..<$0 + wanted.count].elementsEqual(wanted) }
+        return (0...bytes.count - wanted.count).contains {
+            bytes[$0] == wanted[0] && bytes[$0..<$0 + wanted.count].elementsEqual(wanted)
+        }
     }
 
     @Test("a key that is in the library is not purged")

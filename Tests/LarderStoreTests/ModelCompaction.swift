@@ -34,7 +34,8 @@ extension Model {
         guard event.type != EntryType.deleted else { return }
         guard let superseder = superseders[event.seq] else { throw Mismatch("the record of seq \(event.seq) is gone") }
         guard superseder < historySeq else {
-            throw Mismatch("seq \(event.seq) is gone, though seq \(superseder) superseded it in the history that is kept")
+            throw Mismatch(
+                "seq \(event.seq) is gone, though seq \(superseder) superseded it in the history that is kept")
         }
     }
 
@@ -46,7 +47,9 @@ extension StoreDriver {
     func beginCompaction(_ source: inout OperationSource, _ readers: [Subscriber]) {
         guard !store.isCompacting, !store.isClearing else { return }
         var request = CompactionRequest()
-        if source.chance(40) { request.keepsHistorySince = now - Int64(source.below(Int(max(now, 1_000_001)) - 1_000_000)) }
+        if source.chance(40) {
+            request.keepsHistorySince = now - Int64(source.below(Int(max(now, 1_000_001)) - 1_000_000))
+        }
         if source.chance(20) { request.historyByteCountMax = source.below(100_000) }
         if source.chance(30) { request.deadShareMin = 0.3 }
         request.includesLast = source.chance(60)
@@ -115,6 +118,8 @@ extension StoreDriver {
         try model.prune(to: found, floor: store.floor)
         let expected = model.visibleEvents
         for (at, event) in zip(found.indices, expected) { found[at].commit = event.commit }
-        guard found == Array(expected) else { throw Mismatch("the log is not what it was: \(found.count) of \(expected.count)") }
+        guard found == Array(expected) else {
+            throw Mismatch("the log is not what it was: \(found.count) of \(expected.count)")
+        }
     }
 }

@@ -9,7 +9,8 @@ typealias Target = (UnsafeRawBufferPointer) -> Void
 enum Targets {
     nonisolated(unsafe) static let all: [String: Target] = [
         "frame": fuzzFrame, "message": fuzzMessage, "record": fuzzRecord, "entry": fuzzEntry, "block": fuzzBlock,
-        "segment": fuzzSegment, "condition": fuzzCondition, "kind": fuzzKind, "json": fuzzJSON, "line": fuzzLine,
+        "segment": fuzzSegment, "index": fuzzIndex, "condition": fuzzCondition, "kind": fuzzKind, "json": fuzzJSON,
+        "line": fuzzLine,
         "token": fuzzToken, "text": fuzzText,
     ]
 

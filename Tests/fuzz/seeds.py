@@ -68,6 +68,12 @@ def seeds(target):
         yield from (data for _, data in vectors("blocks"))
     elif target == "segment":
         yield from segments()
+    elif target == "index":
+        # Changes of a file that the target makes: of its head, of counts, and of one field and another.
+        for how in range(8):
+            yield bytes([how])
+            for at in (4, 24, 28, 32, 48, 56, 64, 72, 96, 104, 4096, 4097, 8192, 8200, 12288, 12296, 16384, 45000):
+                yield bytes([how]) + struct.pack("<I", at)[:3] + bytes([4, 255, 255, 0, 0])
     elif target == "kind":
         yield from (data for _, data in vectors("kinds"))
         for path in glob.glob(os.path.join(ROOT, "Protocol/kinds/*.json")):
