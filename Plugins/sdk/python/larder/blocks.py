@@ -14,7 +14,7 @@ from .errors import DecodeError
 
 MAGIC = b"LRDB"
 ALIGNMENT, BLOCK_BYTES_MAX, PLAIN_BYTES_MAX = 4096, 4 << 20, 64 << 10
-CONTINUES, CONTINUED, COMPRESSED = 1, 2, 4
+CONTINUES, CONTINUED, COMPRESSED, REPACKED, ENDS = 1, 2, 4, 8, 16
 HEADER_BYTES, COMMIT_BYTES = 64, 24
 
 
@@ -82,7 +82,8 @@ def read_header(data: bytes, epoch: int, segment: int, offset: int) -> Tuple[Blo
     stored_crc = int.from_bytes(data[60:64], "little")
     check(crc32c(data[HEADER_BYTES:end], crc32c(data[:60])) == stored_crc, 60, "the header's CRC does not match")
     check(form == 1, 4, "the format is not 1")
-    check(flags & ~7 == 0, 5, f"flags of {flags}")
+    check(flags < 32, 5, f"flags of {flags}")
+    check(bool(flags & REPACKED) or not flags & ENDS, 5, "the last block of a repacked segment is not repacked")
     check(count >= 1, 6, "a block without commits")
     check(reader.u64() == epoch, 8, "the block is of another epoch")
     check((reader.u32(), reader.u32()) == (segment, offset), 16, "the block lies elsewhere")

@@ -7,7 +7,7 @@ from typing import Any, Dict, List
 from vectorio import encode_entry, shown
 from vectors_values import MATRIX_HEX, SAMPLE, Vector, bad
 
-from larder.blocks import COMPRESSED, CONTINUED, CONTINUES, Block, Commit, encode_block
+from larder.blocks import COMPRESSED, CONTINUED, CONTINUES, ENDS, REPACKED, Block, Commit, encode_block
 from larder.codec import Writer
 from larder.crc32c import crc32c
 from larder.entries import ENDED_COUNTS, WRITTEN_COUNTS, frame_entry
@@ -179,6 +179,9 @@ def block_vectors() -> Dict[str, Any]:
         block("later in the log, with a synced position", _simple(segment=3, offset=4096, synced_segment=2,
                                                                   synced_offset=12_288)),
         block("that names itself as the synced position", _simple(offset=4096, synced_segment=1, synced_offset=4096)),
+        block("repacked, with more behind it", _simple(flags=REPACKED, offset=4096, synced_segment=1, synced_offset=4096)),
+        block("the last block of a repacked segment, in a run", _simple(
+            flags=CONTINUES | REPACKED | ENDS, offset=4096, synced_segment=1, synced_offset=4096)),
         block("with more padding than it needs", _simple(block_bytes=8192)),
         block("a compressed payload, which is not looked into", compressed),
         block("a compressed payload of 64 KiB", _simple(flags=COMPRESSED, payload=packed, plain_bytes=65_536,
@@ -215,7 +218,8 @@ def block_vectors() -> Dict[str, Any]:
         err("format 2 and a wrong header CRC", patched(_simple(), 4, 1, 2, again=False), 60),
         err("a wrong header CRC", replaced(whole, 60, bytes([whole[60] ^ 1])), 60),
         err("a flipped bit in the commit table", replaced(whole, 72, bytes([whole[72] ^ 1])), 60),
-        err("an unknown flag", patched(_simple(), 5, 1, 8), 5),
+        err("an unknown flag", patched(_simple(), 5, 1, 32), 5),
+        err("the last of a repacked segment that is not repacked", patched(_simple(), 5, 1, ENDS), 5),
         err("no commit", encode_block(_simple(commits=[], payload=b"")), 6),
         err("of another epoch", whole, 8, epoch=EPOCH + 1), err("of another segment", whole, 16, segment=2),
         err("misplaced by one block", whole, 16, place=4096),
