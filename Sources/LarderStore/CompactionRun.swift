@@ -132,8 +132,8 @@ extension StoreCore {
 
     /// Whether a segment is worth reading for a request.
     func isWorthReading(_ segment: Segment, _ request: CompactionRequest) -> Bool {
-        if segment.byteCount <= BlockHeader.alignment, request.purged.isEmpty { return false }
         if request.deadShareMin <= 0 || !request.purged.isEmpty { return true }
+        if segment.byteCount <= BlockHeader.alignment { return false }
         return Double(reclaimable(of: segment)) >= request.deadShareMin * Double(segment.byteCount)
     }
 

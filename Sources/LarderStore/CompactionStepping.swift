@@ -269,7 +269,8 @@ extension StoreCore {
         let byteCount = max(IndexFileHead.padded(kept + kept / 256 + BlockHeader.fixedByteCount), BlockHeader.alignment)
         let gain = listing.byteCount - byteCount
         let isWorthIt = gain > 0 && Double(gain) >= run.request.deadShareMin * Double(listing.byteCount)
-        guard marks.hasPurged || isWorthIt else {
+        let isWanted = run.request.deadShareMin <= 0 && marks.droppedCount > 0
+        guard marks.hasPurged || isWorthIt || isWanted else {
             // A save that could go stays.
             let isClean = !marks.hasLaterDrops && !zip(listing.entries, marks.isDropped).contains { $0.isSave && $1 }
             segment.lookedAtLiveCount = segment.liveCount
