@@ -113,16 +113,19 @@ private struct IndexedLibrary {
             batch.begin(origin: 0, programName: "fuzz", batchNumber: 0, isDryRun: false, isAtomic: false)
             let record: [UInt8] = [1, 0x03, UInt8(2 * number), 1, 0x61]
             let key = Array(record[2...])
-            record.withUnsafeBytes { bytes in
-                store.add(
-                    WriteOperation(mode: .replace, isPersonal: true, kind: 64, known: 256, payload: bytes), to: batch)
+            // What is added is borrowed until it is staged.
+            let isStaged = record.withUnsafeBytes { bytes in
+                key.withUnsafeBytes { keyBytes in
+                    store.add(
+                        WriteOperation(mode: .replace, isPersonal: true, kind: 64, known: 256, payload: bytes),
+                        to: batch)
+                    if number % 7 == 0 {
+                        store.add(WriteOperation(isDelete: true, kind: 64, payload: keyBytes), to: batch)
+                    }
+                    return (try? store.resolve(batch)) != nil && (try? store.stage(batch, now: Int64(number))) != nil
+                }
             }
-            if number % 7 == 0 {
-                key.withUnsafeBytes { store.add(WriteOperation(isDelete: true, kind: 64, payload: $0), to: batch) }
-            }
-            guard (try? store.resolve(batch)) != nil, (try? store.stage(batch, now: Int64(number))) != nil else {
-                return nil
-            }
+            guard isStaged else { return nil }
             while let job = store.takeCommit() { store.finish(job.run()) }
         }
         var library = IndexedLibrary()
