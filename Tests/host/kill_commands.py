@@ -1,4 +1,4 @@
-"""Commands that run beside a host that will be killed: verify, backup, and compact where the program has it."""
+"""What runs beside a host that will be killed: verify, backup and a compaction."""
 
 import collections
 import json
@@ -7,10 +7,12 @@ import shutil
 import subprocess
 import sys
 
-from harness import BY_KIND, READER, decode_record, program, record_to_json
+from harness import BY_KIND, READER, Closed, Wire, decode_record, program, record_to_json
 from kill_entries import Broken
 
 SECONDS = 120
+# 2^63 - 1: no history is kept; as fast as it goes.
+MOST = (1 << 63) - 1
 
 
 class Commands:
@@ -21,7 +23,7 @@ class Commands:
         self.environment = {**os.environ, "XDG_RUNTIME_DIR": directory, "LARDER_SOCKET": "", "NO_COLOR": "1"}
         self.running = []
         self.counts = collections.Counter()
-        self.can_compact = self.run("compact", "--help")[0] == 0
+        self.compaction = None
 
     def run(self, *words, library=None):
         """A command to its end: its exit code, and what it said."""
@@ -46,12 +48,38 @@ class Commands:
         self.ask_for_compaction(host)
 
     def ask_for_compaction(self, host):
-        """A compaction beside the peers, in a program that has it. It may be cut off."""
-        if self.can_compact and self.random.random() < 0.4:
-            self._begin(host, "compact")
+        """A compaction beside the peers, which may be cut off. Not by the command: that would start a host of its own
+        where the one that is killed is gone."""
+        if self.random.random() < 0.4:
+            try:
+                self.compaction = Wire(host.socket, "compaction")
+                self.compaction.send("COMPACT", history_since=MOST, dead_share=self.random.choice((0, 0, 30)),
+                                     flags=self.random.choice((0, 1)), wait=0, purged=[],
+                                     rate=self.random.choice((MOST, MOST, 1 << 20)))
+            except (Closed, OSError):
+                self._compaction_ends("cut off")
+
+    def _compaction_ends(self, how):
+        self.counts["compaction", how] += 1
+        if self.compaction is not None:
+            self.compaction.close()
+        self.compaction = None
+
+    def _finish_compaction(self):
+        try:
+            while True:
+                frame = self.compaction.receive()
+                if frame.name == "COMPACTED":
+                    return self._compaction_ends("done")
+                if frame.name == "ERROR":
+                    return self._compaction_ends(f"refused ({frame.fields['error']})")
+        except (Closed, OSError):
+            self._compaction_ends("cut off")
 
     def finish(self):
         """After the kill: what they came to."""
+        if self.compaction is not None:
+            self._finish_compaction()
         for words, process in self.running:
             text = process.communicate(timeout=SECONDS)[0].decode("utf-8", "replace")
             code, name = process.returncode, words[0]
@@ -102,5 +130,4 @@ class Commands:
 
     def __str__(self):
         text = ", ".join(f"{count} {name} {what}" for (name, what), count in sorted(self.counts.items()))
-        compaction = "compaction took part" if self.can_compact else "this program has no compaction"
-        return f"commands: {text or 'none'}; {compaction}"
+        return f"beside: {text or 'nothing'}"
