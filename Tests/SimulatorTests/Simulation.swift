@@ -187,7 +187,7 @@ final class Simulation {
         host?.stop(reason: "the scenario wants it")
         for peer in peers { peer.mayBeCut = true }
         var turns = 0
-        while let host, host.loop.run(.noWait) {
+        while host?.loop.run(.noWait) == true {
             try moveBytes()
             if !files.hasPower { return try crash(nil) }
             turns += 1
