@@ -116,6 +116,8 @@ public final class Host {
 
     /// All of `run` behind the loop's last turn.
     func end() -> Int32 {
+        // Replies of connections that are gone hold them, and they hold the host.
+        waiting = []
         store.close()
         loop.close()
         return exitCode
