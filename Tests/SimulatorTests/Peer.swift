@@ -22,7 +22,7 @@ enum Pending {
     case sync(Follower, knownSeq: UInt64)
     case ping
     case status
-    case entries([UInt64])
+    case entries([UInt64], knownSeq: UInt64)
     case listed(kind: Int, price: Int, knownSeq: UInt64)
 }
 
@@ -146,7 +146,7 @@ final class Peer {
         try takeFrames()
         let next = followUps
         followUps = []
-        for followUp in next where isOpen { followUp() }
+        for followUp in next where isOpen && !isLeaving { followUp() }
         if socket.isEnded {
             if !incoming.isEmpty && !mayBeCut { throw Difference("\(name): the host closed in the midst of a frame") }
             disconnect()
