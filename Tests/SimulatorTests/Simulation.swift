@@ -141,7 +141,8 @@ final class Simulation {
     /// Ends a host whose machine is dead, so that its memory is given back. Nobody hears of it.
     private func bury() throws {
         for peer in peers {
-            // What had left the machine may still arrive.
+            // What had left the machine may still arrive, to any byte.
+            peer.mayBeCut = true
             if dice.chance(70) { try peer.receive(Int.max) }
             peer.disconnect()
         }
