@@ -164,6 +164,9 @@ extension Store {
         try core.keys(&search, limit: limit)
     }
 
+    /// Whether a record has what a search looks for: it may have changed since its key was found.
+    public func has(_ record: UnsafeRawBufferPointer, _ search: ValueSearch) -> Bool { core.has(record, search) }
+
     /// Whether a record has this key.
     public static func hasKey(_ record: UnsafeRawBufferPointer, _ key: UnsafeRawBufferPointer) -> Bool {
         LarderStore.hasKey(record, key)
