@@ -69,10 +69,11 @@ public final class Store {
             let identity = Identity(now: now, seed: options.identitySeed)
             try system { () throws(SystemError) in
                 try files.makeDirectory(path + "/log")
-                // Before there is an identity: one without a log would be refused for ever.
+                // Before there is an identity: one without a log would be refused for ever, and whoever finds one looks
+                // at the directories no more.
                 try files.syncDirectory(path)
-                try files.replaceWhole(identityPath, with: identity.encoded)
                 try files.syncDirectory(directory(of: path))
+                try files.replaceWhole(identityPath, with: identity.encoded)
             }
             return (identity, lock)
         } catch {
