@@ -55,8 +55,6 @@ extension Simulation {
         }
     }
 
-    private func kill() throws { try crash(.keepsAll) }
-
     private func connect(_ peer: Peer) { peer.connect(loop, path: Simulation.socket) }
 
     private func ask(_ kind: StepKind, _ peer: Peer) {

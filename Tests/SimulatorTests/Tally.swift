@@ -8,7 +8,7 @@ enum Happening: Int, CaseIterable {
     case pagedOn, counted, found, historyTold, entriesTold, cancelled, conditionListed
     case importResumed, batchSentAgain, importEnded
     case deadlinePassed, storeFull, writingFailed, shutDown, busyClear
-    case cutInFrame, powerFailedInStart, faultInStart, faultInLife, commitOffLoop, readOffLoop
+    case cutInFrame, powerFailedInStart, processDied, faultInStart, faultInLife, commitOffLoop, readOffLoop
     /// Batches without an answer that a restart showed, or not.
     case unansweredKept, unansweredLost
 }
