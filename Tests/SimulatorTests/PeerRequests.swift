@@ -212,7 +212,7 @@ extension Peer {
             filter: SpanFilter(
                 types: types, kinds: dice.chance(70) ? [] : [1 + dice.below(2)],
                 exceptOrigin: isMirror || dice.chance(80) ? 0 : UInt64(1 + dice.below(4))), isMirror: isMirror,
-            isStingy: dice.chance(25), cursor: cursor)
+            isStingy: dice.chance(isMirror ? 50 : 25), cursor: cursor)
         followers.append(follower)
         subscribe(follower)
     }

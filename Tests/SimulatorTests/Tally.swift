@@ -11,6 +11,12 @@ enum Happening: Int, CaseIterable {
     case cutInFrame, powerFailedInStart, processDied, faultInStart, faultInLife, commitOffLoop, readOffLoop
     /// Batches without an answer that a restart showed, or not.
     case unansweredKept, unansweredLost
+
+    /// Only many seeds come to these for sure.
+    static let rare: Set<Happening> = [
+        .deadlinePassed, .busyClear, .snapshotResumed, .faultInStart, .duplicate, .unsubscribed, .importEnded, .heartbeat,
+        .cancelled, .batchSentAgain, .undone, .shutDown,
+    ]
 }
 
 struct Tally: Equatable {
