@@ -14,7 +14,8 @@ enum Happening: Int, CaseIterable {
 
     /// Only many seeds come to these for sure.
     static let rare: Set<Happening> = [
-        .deadlinePassed, .busyClear, .snapshotResumed, .faultInStart, .duplicate, .unsubscribed, .importEnded, .heartbeat,
+    case cutInFrame, powerFailedInStart, processDied, faultInStart, faultInLife
+    case commitOffLoop, readOffLoop
         .cancelled, .batchSentAgain, .undone, .shutDown,
     ]
 }
