@@ -14,9 +14,8 @@ enum Happening: Int, CaseIterable {
 
     /// Only many seeds come to these for sure.
     static let rare: Set<Happening> = [
-    case cutInFrame, powerFailedInStart, processDied, faultInStart, faultInLife
-    case commitOffLoop, readOffLoop
-        .cancelled, .batchSentAgain, .undone, .shutDown,
+        .deadlinePassed, .busyClear, .snapshotResumed, .faultInStart, .duplicate, .unsubscribed, .importEnded,
+        .heartbeat, .cancelled, .batchSentAgain, .undone, .shutDown,
     ]
 }
 
