@@ -39,6 +39,8 @@ extension Connection {
                     switch try host.store.get(kind: find.kind, key: key) {
                     case .cold(let read): return read
                     case .missing: keys?.remove(at: records.count)
+                    case .found(let stored) where !host.store.has(stored.record, search):
+                        keys?.remove(at: records.count)
                     case .found(let stored):
                         records.append(
                             LarderWire.StoredRecord(StoredRecordHeader(stored), record: Array(stored.record)))

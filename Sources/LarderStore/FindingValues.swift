@@ -78,6 +78,11 @@ extension StoreCore {
         }
     }
 
+    /// Whether a record of the search's kind has the value.
+    func has(_ record: UnsafeRawBufferPointer, _ search: ValueSearch) -> Bool {
+        foldedValues(search.field, of: record, kinds[search.kindIndex]).contains(search.value)
+    }
+
     /// Makes a kind's index ready, a slice at a call. Returns nil when it is.
     mutating func prepareValues(_ kindIndex: UInt8) throws(StoreError) -> SearchStep? {
         if let ready = valueIndexes[kindIndex], ready.isReady, !ready.isWornOut { return nil }

@@ -34,8 +34,8 @@ struct NewLibrary {
     func complete(_ identity: Identity) throws(StoreError) {
         try system { () throws(SystemError) in
             try files.syncDirectory(path)
-            try files.replaceWhole(path + "/larder", with: identity.encoded)
             try files.syncDirectory(directory(of: path))
+            try files.replaceWhole(path + "/larder", with: identity.encoded)
         }
     }
 

@@ -88,6 +88,17 @@ extension SimulatedFiles {
         }
     }
 
+    /// The process that uses the disk dies and the system lives: what was written stays, durable or not. Nothing is open
+    /// or locked any more, and the power is on.
+    public func processDies() {
+        locked {
+            for open in openFiles.values { open.node.lockedBy = nil }
+            openFiles = [:]
+            isPowerless = false
+            mutationsUntilCut = nil
+        }
+    }
+
     public func powerCut(using random: inout some RandomNumberGenerator) -> SimulatedFiles {
         powerCut(PowerCutMode.allCases.randomElement(using: &random) ?? .losesAll, using: &random)
     }

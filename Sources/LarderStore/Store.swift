@@ -71,10 +71,11 @@ public final class Store {
             let identity = Identity(now: now, seed: options.identitySeed)
             try system { () throws(SystemError) in
                 try files.makeDirectory(path + "/log")
-                // Before there is an identity: one without a log would be refused for ever.
+                // Before there is an identity: one without a log would be refused for ever, and whoever finds one looks
+                // at the directories no more.
                 try files.syncDirectory(path)
-                try files.replaceWhole(identityPath, with: identity.encoded)
                 try files.syncDirectory(directory(of: path))
+                try files.replaceWhole(identityPath, with: identity.encoded)
             }
             return (identity, lock)
         } catch {
@@ -165,6 +166,9 @@ extension Store {
     public func keys(_ search: inout ValueSearch, limit: Int) throws(StoreError) -> KeysWithValue {
         try core.keys(&search, limit: limit)
     }
+
+    /// Whether a record has what a search looks for: it may have changed since its key was found.
+    public func has(_ record: UnsafeRawBufferPointer, _ search: ValueSearch) -> Bool { core.has(record, search) }
 
     /// Whether a record has this key.
     public static func hasKey(_ record: UnsafeRawBufferPointer, _ key: UnsafeRawBufferPointer) -> Bool {

@@ -186,6 +186,8 @@ struct StoreCore: ~Copyable {
             try files.sync(file)
         }
         try files.syncDirectory(logPath)
+        // Who put the identity there may have died before it was durable.
+        try files.syncDirectory(path)
         durable = position
     }
 

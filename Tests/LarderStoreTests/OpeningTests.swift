@@ -25,6 +25,29 @@ import Testing
         #expect(error(files) == nil)
     }
 
+    @Test("a library that a dying process made is as durable as any, wherever it died")
+    func madeByTheDead() throws {
+        for cut in 0..<100 {
+            let files = SimulatedFiles(seed: 1)
+            files.cutPower(afterMutations: cut)
+            let first = try? Store(path: "library", options: StoreDriver.options(), files: files, now: 1)
+            let isMade = files.hasPower
+            first?.close()
+            files.processDies()
+            let driver = try StoreDriver(files, options: StoreDriver.options())
+            try driver.write([.book(1, "saved")], program: "test")
+            try driver.commitAll()
+            driver.store.close()
+            var generator = SplitMix64(seed: 1)
+            let found = files.powerCut(.losesAll, using: &generator)
+            let store = try Store(path: "library", options: StoreDriver.options(), files: found, now: 2)
+            #expect(store.lastSeq == driver.store.lastSeq, "it died at change \(cut)")
+            store.close()
+            if isMade { return }
+        }
+        Issue.record("the library takes over a hundred changes to make")
+    }
+
     @Test("no library is made where none is asked for")
     func noLibrary() {
         #expect(error(SimulatedFiles()) { $0.creates = false } == .noLibrary(path: "library"))

@@ -47,7 +47,8 @@ final class Trace {
         if lines.count > 4_000 { lines.removeFirst(2_000) }
     }
 
-    func received(_ bytes: [UInt8]) {
-        for byte in bytes { digest = (digest ^ UInt64(byte)) &* 0x100_0000_01B3 }
+    func received(_ type: UInt8, _ body: [UInt8]) {
+        digest = (digest ^ UInt64(type)) &* 0x100_0000_01B3
+        for byte in body { digest = (digest ^ UInt64(byte)) &* 0x100_0000_01B3 }
     }
 }

@@ -22,7 +22,7 @@ enum Pending {
     case sync(Follower, knownSeq: UInt64)
     case ping
     case status
-    case entries([UInt64])
+    case entries([UInt64], knownSeq: UInt64)
     case listed(kind: Int, price: Int, knownSeq: UInt64)
 }
 
@@ -108,7 +108,7 @@ final class Peer {
         isInFrame = false
         mayBeCut = false
         outgoing = Preface.bytes
-        let deadline = mayHurry && dice.chance(10) ? 1 + dice.below(3_000) : 0
+        let deadline = mayHurry && dice.chance(15) ? 1 + dice.below(dice.pick([20, 3_000])) : 0
         request(Hello(name: name, version: "1", deadlineMilliseconds: deadline), .hello(knownSeq: truth.knownSeq))
     }
 
@@ -141,12 +141,11 @@ final class Peer {
     func receive(_ count: Int) throws {
         guard let socket else { return }
         let bytes = socket.receive(count)
-        trace.received(bytes)
         incoming += bytes
         try takeFrames()
         let next = followUps
         followUps = []
-        for followUp in next where isOpen { followUp() }
+        for followUp in next where isOpen && !isLeaving { followUp() }
         if socket.isEnded {
             if !incoming.isEmpty && !mayBeCut { throw Difference("\(name): the host closed in the midst of a frame") }
             disconnect()
@@ -168,6 +167,8 @@ final class Peer {
             }
             guard let (header, body) = frame else { break }
             at += header.frameByteCount
+            // STATUS names the process.
+            if header.messageType != .statusIs { trace.received(header.type, body) }
             try received(header, body)
             if socket == nil { return }
         }

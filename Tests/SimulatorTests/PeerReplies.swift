@@ -107,7 +107,7 @@ extension Peer {
             truth.tally.count(.synced)
         case (.pong, .ping): _ = try parse(body) as Pong
         case (.statusIs, .status): _ = try parse(body) as StatusIs
-        case (.entriesAre, .entries(let seqs)): try entriesTold(seqs, parse(body))
+        case (.entriesAre, .entries(let seqs, let knownSeq)): try entriesTold(seqs, knownSeq, parse(body))
         case (.page, .listed(let kind, let price, let knownSeq)): try listed(kind, price, knownSeq, parse(body))
         default: throw Difference("\(name): \(type) answers \(waits)")
         }
@@ -225,7 +225,7 @@ extension Peer {
         }
     }
 
-    private func entriesTold(_ seqs: [UInt64], _ told: EntriesAre) throws {
+    private func entriesTold(_ seqs: [UInt64], _ knownSeq: UInt64, _ told: EntriesAre) throws {
         var entries: [LogEntry] = []
         for run in told.runs {
             entries += try run.entry.withUnsafeBytes {
@@ -233,10 +233,16 @@ extension Peer {
             }
         }
         for entry in entries { try truth.told(entry) }
-        let known = seqs.filter { truth.entries[$0] != nil }
-        guard entries.map(\.seq) == known else {
-            throw Difference("\(name): ENTRIES of \(seqs) gave \(entries), known are \(known)")
+        // What became durable after it was asked for may be there or not.
+        var rest = entries[...]
+        for seq in seqs {
+            if rest.first?.seq == seq {
+                rest.removeFirst()
+            } else if seq <= knownSeq, truth.entries[seq] != nil {
+                throw Difference("\(name): ENTRIES of \(seqs) gave \(entries) after \(knownSeq)")
+            }
         }
+        guard rest.isEmpty else { throw Difference("\(name): ENTRIES of \(seqs) gave \(entries)") }
         truth.tally.count(.entriesTold)
     }
 

@@ -115,7 +115,7 @@ extension Peer {
             request(History(kind: key.kind, key: key.bytes, limit: 1_000), .history(key, knownSeq: knownSeq))
         case 9:
             let seqs = (0...dice.below(5)).map { _ in UInt64(1 + dice.below(Int(clamping: truth.knownSeq) + 1)) }
-            request(Entries(seqs), .entries(seqs))
+            request(Entries(seqs), .entries(seqs, knownSeq: knownSeq))
         case 10: request(Status(), .status)
         case 11:
             let (kind, price) = (1 + dice.below(2), dice.below(6))
@@ -201,7 +201,8 @@ extension Peer {
         let isMirror = dice.chance(40)
         var cursor: Cursor?
         if !isMirror, dice.chance(60) {
-            cursor = Cursor(epoch: epoch, seq: UInt64(dice.below(Int(clamping: truth.knownSeq) + 1)))
+            // Between them may be what a recovery jumped over, where no cursor is good.
+            cursor = Cursor(epoch: epoch, seq: truth.seqs.randomElementBy(dice) ?? 0)
         }
         let types: EntryTypes =
             isMirror || dice.chance(60)
@@ -211,7 +212,7 @@ extension Peer {
             filter: SpanFilter(
                 types: types, kinds: dice.chance(70) ? [] : [1 + dice.below(2)],
                 exceptOrigin: isMirror || dice.chance(80) ? 0 : UInt64(1 + dice.below(4))), isMirror: isMirror,
-            isStingy: dice.chance(25), cursor: cursor)
+            isStingy: dice.chance(isMirror ? 50 : 25), cursor: cursor)
         followers.append(follower)
         subscribe(follower)
     }

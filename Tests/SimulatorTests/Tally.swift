@@ -8,9 +8,15 @@ enum Happening: Int, CaseIterable {
     case pagedOn, counted, found, historyTold, entriesTold, cancelled, conditionListed
     case importResumed, batchSentAgain, importEnded
     case deadlinePassed, storeFull, writingFailed, shutDown, busyClear
-    case cutInFrame, powerFailedInStart, faultInStart, faultInLife, commitOffLoop, readOffLoop
+    case cutInFrame, powerFailedInStart, processDied, faultInStart, faultInLife, commitOffLoop, readOffLoop
     /// Batches without an answer that a restart showed, or not.
     case unansweredKept, unansweredLost
+
+    /// Only many seeds come to these for sure.
+    static let rare: Set<Happening> = [
+        .deadlinePassed, .busyClear, .snapshotResumed, .faultInStart, .duplicate, .unsubscribed, .importEnded,
+        .heartbeat, .cancelled, .batchSentAgain, .undone, .shutDown,
+    ]
 }
 
 struct Tally: Equatable {

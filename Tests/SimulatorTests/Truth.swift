@@ -76,6 +76,8 @@ struct CopiedRecord: Equatable {
 
 final class Truth {
     private(set) var entries: [UInt64: LogEntry] = [:]
+    /// Their seqs, as they were first told.
+    private(set) var seqs: [UInt64] = [0]
     /// The highest seq that is known to be durable.
     private(set) var knownSeq: UInt64 = 0
     var epoch: UInt64?
@@ -121,6 +123,7 @@ final class Truth {
             }
         } else {
             entries[entry.seq] = entry
+            seqs.append(entry.seq)
             guard let key = entry.key else { return }
             latest[key] = max(latest[key] ?? 0, entry.seq)
             if entry.isSave { deleted.append((key, entry.firstSeq, entry.savedAt)) }

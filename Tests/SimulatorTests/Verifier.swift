@@ -17,6 +17,8 @@ struct Verifier {
     /// Of an entry: the seq of the next of its key.
     private var successor: [UInt64: UInt64] = [:]
     private var entryBySeq: [UInt64: LogEntry] = [:]
+    /// Seqs that answers name as those of what they wrote, and whose answers these are.
+    private var claims: [UInt64: ObjectIdentifier] = [:]
 
     /// - Parameter log: everything, ascending.
     init(_ truth: Truth, log: [LogEntry]) {
@@ -31,6 +33,7 @@ struct Verifier {
         for batch in truth.batches { batch.isInLog = false }
         for clear in truth.clears { clear.isInLog = false }
         try checkTold()
+        addClaims()
         addQuestions()
         var at = 0
         while at < records.count {
@@ -65,6 +68,26 @@ struct Verifier {
             let now = entryBySeq[entry.seq].map { "is now \($0)" } ?? "is not in the log"
             throw Difference("an entry that was told of, \(entry), \(now)")
         }
+    }
+
+    private mutating func addClaims() {
+        for batch in truth.batches {
+            guard case .written(let written) = batch.ending, writes(written), !batch.isDryRun else { continue }
+            claims[written.seq] = ObjectIdentifier(batch)
+            for result in written.results ?? [] where [.created, .updated, .deleted].contains(result.outcome) {
+                claims[result.seq] = ObjectIdentifier(batch)
+            }
+        }
+        for clear in truth.clears {
+            if case .cleared(let deleted, let seq) = clear.ending, deleted > 0 {
+                claims[seq] = ObjectIdentifier(clear)
+            }
+        }
+    }
+
+    /// Whether no other's answer speaks of these entries.
+    private func isFree(_ at: Int, _ count: Int, for owner: AnyObject) -> Bool {
+        records[at..<at + count].allSatisfy { claims[$0.seq] ?? ObjectIdentifier(owner) == ObjectIdentifier(owner) }
     }
 
     /// What answers without a change say of the state that they were decided on.
@@ -145,6 +168,7 @@ struct Verifier {
                 reasons.append("\(batch) was answered \(summary(written)), must be \(prediction.outcomes)")
                 continue
             }
+            guard isFree(at, prediction.entries.count, for: batch) else { continue }
             if best.map({ isBetter(batch, prediction.entries.count, than: $0) }) ?? true {
                 best = (prediction.entries.count, batch)
             }
@@ -179,7 +203,7 @@ struct Verifier {
                 entry.type == EntryType.deleted && entry.key == wanted.key && entry.firstSeq == wanted.stored.firstSeq
                     && entry.previousSeq == wanted.stored.seq
             }
-            if isAll { best = (list.count, clear) }
+            if isAll, isFree(at, list.count, for: clear) { best = (list.count, clear) }
         }
         return best
     }
