@@ -246,7 +246,9 @@ extension StoreCore {
                     if !isDropped { marks.hasLaterDrops = true }
                 }
             } else {
-                isDropped = entry.isPurged || isPast && run.isOlderClean && !run.protected.contains(entry.seq)
+                isDropped =
+                    entry.isPurged
+                    || isPast && (run.isOlderClean || options.dropsDeletesEarly) && !run.protected.contains(entry.seq)
             }
             if isDropped {
                 marks.droppedCount += 1

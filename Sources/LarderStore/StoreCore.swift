@@ -22,6 +22,8 @@ public struct StoreOptions: Sendable {
     public var skipsDirectorySyncs = false
     /// Likewise: an import's second save of a key is taken as anybody's.
     public var savesTwice = false
+    /// Likewise: a compaction drops deletes though saves that they end are left.
+    public var dropsDeletesEarly = false
     /// What a new library's identity is made from, for tests that are to be repeated; nil: it is random.
     public var identitySeed: UInt64?
     /// A store that is closed leaves the next opening at most this much of the log to read, in bytes, if need be by

@@ -7,11 +7,40 @@ import LarderWire
 @testable import LarderLoop
 
 extension Simulation {
+    private static let everything = SpanFilter(
+        types: [.downloaded, .deleted, .kind, .origin, .imports, .recovered], kinds: [], exceptOrigin: 0)
+
     /// The same in the midst of a life, where the host comes to rest by itself.
     func auditBetween() throws {
         guard isAtRest(turns: 200) else { return }
         trace.note("an audit")
         _ = try audit()
+    }
+
+    /// Asks for a compaction, which goes on beside whatever comes next. What it may drop was told before: an audit comes
+    /// first, and from where that ended a subscription that takes nothing holds the floor.
+    func compact() throws {
+        guard isAtRest(turns: 200), try audit() else { return }
+        let seq = truth.knownSeq
+        let anchor = Peer(name: "anchor", truth: truth, dice: dice, trace: trace)
+        anchor.connect(loop, path: Simulation.socket, mayHurry: false)
+        try finish(anchor)
+        let follower = Follower(
+            filter: Simulation.everything, isMirror: false, isStingy: true,
+            cursor: Cursor(epoch: anchor.epoch, seq: seq))
+        anchor.followers = [follower]
+        follower.id = anchor.request(follower.subscribe(credit: 0), .subscribe(follower, knownSeq: seq))
+        try finish(anchor)
+        guard follower.isActive else { throw Difference("the anchor may not subscribe after \(seq)") }
+        truth.floorMax = max(truth.floorMax, seq + 1)
+        let since = dice.chance(60) ? Int64.max : (host?.wallClock() ?? 0) - Int64(dice.below(100_000))
+        trace.note("a compaction, the floor at most \(seq + 1)")
+        anchor.request(
+            Compact(
+                historySince: since, deadPercent: dice.pick([0, 0, 20, 50]), includesLast: dice.chance(60),
+                bytesPerSecond: .max), .compact)
+        self.anchor?.disconnect()
+        self.anchor = anchor
     }
 
     /// Whether the host has nothing to do; takes so many turns for it.
@@ -20,7 +49,8 @@ extension Simulation {
         guard let host else { return false }
         for _ in 0..<turns {
             host.loop.run(.noWait)
-            if !host.store.hasStaged, !host.store.isCommitting, host.clearTask == nil, host.coldReadCount == 0,
+            if !host.store.hasStaged, !host.store.isCommitting, host.clearTask == nil, host.compactionTask == nil,
+                host.coldReadCount == 0,
                 host.roomWaiters.isEmpty
             {
                 return true
@@ -36,11 +66,10 @@ extension Simulation {
         let auditor = Peer(name: "auditor", truth: truth, dice: dice, trace: trace)
         auditor.connect(loop, path: Simulation.socket, mayHurry: false)
         try finish(auditor)
-        let filter = SpanFilter(
-            types: [.downloaded, .deleted, .kind, .origin, .imports, .recovered], kinds: [], exceptOrigin: 0)
+        let filter = Simulation.everything
         let epoch = auditor.epoch
         let follower = Follower(
-            filter: filter, isMirror: false, isStingy: false, cursor: Cursor(epoch: epoch, seq: 0))
+            filter: filter, isMirror: false, isStingy: false, cursor: Cursor(epoch: epoch, seq: auditor.floor - 1))
         let mirror = Follower(
             filter: SpanFilter(types: [.downloaded, .deleted], kinds: [], exceptOrigin: 0), isMirror: true,
             isStingy: false, cursor: nil)
@@ -68,7 +97,9 @@ extension Simulation {
         guard let span = follower.span, span.through == host?.store.lastSeq else {
             throw Difference("the auditor was told through \(follower.span?.through ?? 0)")
         }
-        let log = span.received.compactMap { truth.entries[$0] }
+        // What lay below the floor was told before.
+        let old = truth.entries.values.filter { $0.seq < auditor.floor }.sorted { $0.seq < $1.seq }
+        let log = old + span.received.compactMap { truth.entries[$0] }
         var verifier = Verifier(truth, log: log)
         try verifier.verify()
         let list = verifier.state.list(kind: 0).map(\.stored.firstSeq)

@@ -27,6 +27,8 @@ final class Follower {
     }
 
     var isActive: Bool { span != nil }
+    /// Behind it everything has to be there.
+    var neededSeq: UInt64 { max(cursor?.seq ?? 0, s0 ?? 0) }
 
     func subscribe(credit: UInt64) -> Subscribe {
         var start = Subscribe.Start.now

@@ -21,6 +21,7 @@ enum Pending {
     case unsubscribe(Follower)
     case sync(Follower, knownSeq: UInt64)
     case ping
+    case compact
     case status
     case entries([UInt64], knownSeq: UInt64)
     case listed(kind: Int, price: Int, knownSeq: UInt64)
@@ -81,6 +82,8 @@ final class Peer {
     var importTask: ImportTask?
     var importCount = 0
     var epoch: UInt64 = 0
+    /// The library's, when it was welcomed.
+    var floor: UInt64 = 1
     /// Requests that an answer gave rise to.
     var followUps: [() -> Void] = []
     /// How many answers came.

@@ -106,6 +106,12 @@ extension Peer {
             }
             truth.tally.count(.synced)
         case (.pong, .ping): _ = try parse(body) as Pong
+        case (.compacted, .compact):
+            let compacted: Compacted = try parse(body)
+            try expectFloor(compacted.floor)
+            truth.tally.count(.compacted)
+            truth.tally.count(.droppedByCompaction, compacted.droppedCount)
+            trace.note("\(name): compacted, \(compacted.droppedCount) entries gone, floor \(compacted.floor)")
         case (.statusIs, .status): _ = try parse(body) as StatusIs
         case (.entriesAre, .entries(let seqs, let knownSeq)): try entriesTold(seqs, knownSeq, parse(body))
         case (.page, .listed(let kind, let price, let knownSeq)): try listed(kind, price, knownSeq, parse(body))
@@ -122,7 +128,15 @@ extension Peer {
         truth.epoch = welcome.epoch
         truth.knows(welcome.lastSeq)
         epoch = welcome.epoch
+        try expectFloor(welcome.floor)
+        floor = welcome.floor
         isOpen = true
+    }
+
+    private func expectFloor(_ floor: UInt64) throws {
+        guard floor >= 1, floor <= truth.floorMax else {
+            throw Difference("\(name): the floor is \(floor), where at most \(truth.floorMax) was to be")
+        }
     }
 
     private func written(_ batch: Batch, _ task: ImportTask?, _ written: Written) throws {
@@ -238,7 +252,7 @@ extension Peer {
         for seq in seqs {
             if rest.first?.seq == seq {
                 rest.removeFirst()
-            } else if seq <= knownSeq, truth.entries[seq] != nil {
+            } else if seq <= knownSeq, seq >= truth.floorMax, truth.entries[seq] != nil {
                 throw Difference("\(name): ENTRIES of \(seqs) gave \(entries) after \(knownSeq)")
             }
         }
@@ -330,6 +344,14 @@ extension Peer {
         case (.failedToSave, .batch), (.failedToDelete, .batch), (.failedToSave, .endImport), (.failedToDelete, .clear):
             break
         case (.busy, .clear(let clear)): clear.ending = .refused(error)
+        case (.busy, .compact), (.failedToDelete, .compact): break
+        case (.cursorExpired, .subscribe(let follower, _)):
+            guard follower.neededSeq + 1 < truth.floorMax else {
+                throw Difference("\(name): a cursor at \(follower.neededSeq) expired: \(error)")
+            }
+            truth.tally.count(.cursorExpired)
+            follower.disconnected()
+            followers.removeAll { $0 === follower }
         case (.unknownSubscription, .sync), (.unknownSubscription, .unsubscribe): break
         case (.unknownOrigin, .batch(let batch, let task?)) where task.isEnding: batch.ending = .refused(error)
         case (.unknownOrigin, .endImport(let task)):

@@ -38,6 +38,8 @@ final class Simulation {
     let trace: Trace
     let truth = Truth()
     let peers: [Peer]
+    /// Who asked for a compaction, and holds the floor while it lasts.
+    var anchor: Peer?
     private(set) var files: SimulatedFiles
     private(set) var loop: SimulatedLoop
     private(set) var host: Host?
@@ -64,6 +66,7 @@ final class Simulation {
         storeOptions.identitySeed = dice.next()
         storeOptions.segmentByteCountMax = dice.pick([8_192, 16_384, 65_536, 67_108_864])
         storeOptions.commitByteCountTarget = dice.pick([400, 8_192, 2_097_152])
+        storeOptions.replayByteCountMax = dice.pick([0, 4_194_304])
         storeOptions.reserveByteCount = dice.pick([0, 8_192, 65_536])
         scenario.configureStore(&storeOptions)
         files.setBlockingReads(percent: dice.pick([0, 0, 30, 70]))
@@ -141,12 +144,13 @@ final class Simulation {
 
     /// Ends a host whose machine is dead, so that its memory is given back. Nobody hears of it.
     private func bury() throws {
-        for peer in peers {
+        for peer in peers + (anchor.map { [$0] } ?? []) {
             // What had left the machine may still arrive, to any byte.
             peer.mayBeCut = true
             if dice.chance(70) { try peer.receive(Int.max) }
             peer.disconnect()
         }
+        anchor = nil
         try end()
     }
 
@@ -199,6 +203,7 @@ final class Simulation {
         course.restartCount += 1
         host?.stop(reason: "the scenario wants it")
         for peer in peers { peer.mayBeCut = true }
+        anchor?.mayBeCut = true
         var turns = 0
         while host?.loop.run(.noWait) == true {
             try moveBytes()
@@ -207,10 +212,11 @@ final class Simulation {
             if turns > 100_000 { throw Difference("the host does not stop") }
         }
         try giveUpHost()
-        for peer in peers {
+        for peer in peers + (anchor.map { [$0] } ?? []) {
             try peer.receive(Int.max)
             peer.disconnect()
         }
+        anchor = nil
         files.clearFaults()
         files.setRoom(byteCountMax: nil)
         try start()
@@ -226,6 +232,12 @@ final class Simulation {
     }
 
     private func moveBytes() throws {
+        if let anchor {
+            anchor.send(Int.max)
+            try anchor.receive(Int.max)
+            if anchor.pending.isEmpty { anchor.disconnect() }
+            if !anchor.isConnected { self.anchor = nil }
+        }
         for peer in peers where peer.isConnected {
             if dice.chance(peer.sendPercent) { peer.send(dice.pick([1, 20, 1_000, 1_000_000])) }
             if dice.chance(peer.receivePercent) { try peer.receive(dice.pick([1, 30, 2_000, 1_000_000])) }
@@ -241,6 +253,8 @@ final class Simulation {
         if host?.store.failure != nil || dice.chance(50) { try crash(.keepsAll) } else { files.clearFaults() }
         files.setRoom(byteCountMax: nil)
         for peer in peers { peer.disconnect() }
+        anchor?.disconnect()
+        anchor = nil
         for _ in 0..<100_000 where isAtRest(turns: 1) {
             if host?.allConnections.isEmpty != false { return }
         }

@@ -68,6 +68,7 @@ import Testing
 
     enum Canary: String, CaseIterable {
         case answersEarly, publishesEarly, resumesLate, forgetsBatch, skipsSyncs, skipsDirectorySyncs, savesTwice
+        case dropsDeletesEarly
     }
 
     @Test("A bug that is switched on is found", .timeLimit(.minutes(1)), arguments: Canary.allCases)
@@ -85,6 +86,7 @@ import Testing
             case .skipsSyncs: scenario.configureStore = { $0.skipsSyncs = true }
             case .skipsDirectorySyncs: scenario.configureStore = { $0.skipsDirectorySyncs = true }
             case .savesTwice: scenario.configureStore = { $0.savesTwice = true }
+            case .dropsDeletesEarly: scenario.configureStore = { $0.dropsDeletesEarly = true }
             }
             do { _ = try Simulation(scenario).run() } catch {
                 print(

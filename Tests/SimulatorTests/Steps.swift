@@ -7,7 +7,7 @@ import LarderLoop
 @testable import LarderStore
 
 enum StepKind {
-    case connect, write, read, `import`, clear, follow, tendFollower
+    case connect, write, read, `import`, clear, follow, tendFollower, compact
     /// The connection is lost at any byte; an orderly end.
     case lose, goodbye
     /// The power goes at one of the next changes of the disk; at once; the process dies; it is started anew.
@@ -17,11 +17,10 @@ enum StepKind {
     case wait
     /// All that is known so far is compared.
     case audit
-    // Compaction and checkpoints come in here, as kinds of their own: `take` asks the host for them (an audit before
-    // tells the truth every entry that they may drop), and `Verifier.checkTold` passes over what lies below the floor.
 
     static let weights: [(StepKind, Int)] = [
-        (.connect, 16), (.write, 60), (.read, 24), (.import, 14), (.clear, 1), (.follow, 10), (.tendFollower, 12),
+        (.connect, 16), (.write, 60), (.read, 24), (.import, 14), (.clear, 1), (.compact, 2), (.follow, 10),
+        (.tendFollower, 12),
         (.lose, 3), (.goodbye, 1), (.powerFails, 2), (.powerCut, 1), (.kill, 1), (.restart, 1), (.fault, 1),
         (.fillDisk, 1), (.freeDisk, 2), (.wait, 4), (.audit, 1),
     ]
@@ -47,6 +46,7 @@ extension Simulation {
         case .freeDisk: files.setRoom(byteCountMax: nil)
         case .wait: loop.advance(nanoseconds: UInt64(dice.pick([1, 200, 1_500, 12_000])) * 1_000_000)
         case .audit: try auditBetween()
+        case .compact: try compact()
         case .lose: peer.disconnect()
         case .goodbye: peer.goodbye()
         default:

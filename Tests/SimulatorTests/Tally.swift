@@ -5,6 +5,7 @@ enum Happening: Int, CaseIterable {
     case created, updated, unchanged, duplicate, alreadySaved, notFound, deleted, refused
     case atomicFailed, dryRun, moved, restored, undone, cleared
     case snapshotEnded, snapshotResumed, cursorResumed, synced, heartbeat, unsubscribed
+    case compacted, droppedByCompaction, cursorExpired
     case pagedOn, counted, found, historyTold, entriesTold, cancelled, conditionListed
     case importResumed, batchSentAgain, importEnded
     case deadlinePassed, storeFull, writingFailed, shutDown, busyClear
@@ -15,7 +16,7 @@ enum Happening: Int, CaseIterable {
     /// Only many seeds come to these for sure.
     static let rare: Set<Happening> = [
         .deadlinePassed, .busyClear, .snapshotResumed, .faultInStart, .duplicate, .unsubscribed, .importEnded,
-        .heartbeat, .cancelled, .batchSentAgain, .undone, .shutDown,
+        .heartbeat, .cursorExpired, .cancelled, .batchSentAgain, .undone, .shutDown,
     ]
 }
 

@@ -81,6 +81,8 @@ final class Truth {
     /// The highest seq that is known to be durable.
     private(set) var knownSeq: UInt64 = 0
     var epoch: UInt64?
+    /// The library's floor is not above this: everything before was told.
+    var floorMax: UInt64 = 1
     var tally = Tally()
     /// Records are large: frames of events are full before the library is told.
     var isHeavy = false
