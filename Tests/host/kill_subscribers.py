@@ -2,7 +2,7 @@
 log.
 """
 
-from harness import ALL_TYPES, HEADER_BYTES, JOKE, TITLE, TYPE_BITS, span_of
+from harness import ALL_TYPES, ERROR_NAMES, HEADER_BYTES, JOKE, TITLE, TYPE_BITS, span_of
 from kill_entries import DELETED, Broken, cut, key_in
 from kill_peers import Peer
 from larder.entries import decode_body, read_frame
@@ -30,6 +30,7 @@ class Subscriber(Peer):
         self.epoch, self.cursor, self.s0, self.snapshot_end, self.model = 0, None, 0, None, {}
         self.previous = None
         self.frames, self.begin = [], None
+        self.is_refused = False
 
     def wants(self, entry):
         """Its filter, on an entry of the log."""
@@ -40,7 +41,7 @@ class Subscriber(Peer):
     def prepare(self, ledger, epoch, floor=1, goal=None):
         """Before it connects: where it begins, and the seq up to which it is to come, if any."""
         self.goal, self.is_synced = goal, False
-        if self.cursor is not None and self.cursor + 1 < floor:
+        if self.is_refused or self.cursor is not None and self.cursor + 1 < floor:
             # A compaction has taken what is behind its cursor.
             self.expired_count += 1
             self.forget()
@@ -99,8 +100,17 @@ class Subscriber(Peer):
             # Also what the filter leaves out is behind it now.
             self.is_synced = True
             self.cursor = max(self.cursor, BY_NAME[name].decode(body)["through"])
+        elif name == "ERROR" and self.is_behind(BY_NAME[name].decode(body)):
+            # A compaction of this round was quicker than its SUBSCRIBE.
+            self.is_refused = True
         elif name not in ("WELCOME", "PING"):
             raise Broken("early", f"{self.name}, at {self.cursor}: {name} {BY_NAME[name].decode(body)}")
+
+    def is_behind(self, error):
+        """Whether the error says that its cursor has expired, and that is so."""
+        floor = next((int(fact["value"]) for fact in error["facts"] if fact["name"] == "floor"), 0)
+        needed = max(self.cursor or 0, (self.s0 or 0) if self.snapshot_end is None else 0)
+        return ERROR_NAMES[error["error"]] == "cursor_expired" and self.cursor is not None and needed + 1 < floor
 
     def subscribed(self, reply):
         if self.cursor is None:
