@@ -103,7 +103,8 @@ class Campaign:
         """What the host that has just started holds, against the account of everybody."""
         ledger = self.ledger
         with self.host.wire("check") as wire:
-            last, self.floor = wire.welcome["last_seq"], wire.welcome["floor"]
+            last = self.last_seq = wire.welcome["last_seq"]
+            self.floor = wire.welcome["floor"]
             if self.epoch not in (None, wire.welcome["epoch"]):
                 raise Broken("wrong", f"the epoch was {self.epoch:x}, and is {wire.welcome['epoch']:x}")
             self.epoch = wire.welcome["epoch"]
@@ -173,7 +174,8 @@ class Campaign:
             turn(selector, self.subscribers, end)
         for subscriber in self.subscribers:
             subscriber.leave()
-            subscriber.check(self.ledger, self.ledger.last_seq)
+            # The log's last entry may be one that nobody is told of: a floor.
+            subscriber.check(self.ledger, self.last_seq)
         selector.close()
 
     def summary(self):
