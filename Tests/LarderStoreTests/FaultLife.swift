@@ -1,4 +1,5 @@
-// The life of a library in which one file call fails: batches, imports, deletes, clears, declarations, restarts.
+// The life of a library in which one file call fails: batches, imports, deletes, clears, declarations, compactions,
+// restarts.
 
 import LarderFormat
 
@@ -30,6 +31,9 @@ struct FaultLife {
     private(set) var refusalCount = 0
     private(set) var endCount = 0
     private(set) var openingCount = 0
+    /// Compactions that were done, and that a fault ended.
+    private(set) var compactionCount = 0
+    private(set) var compactionFailureCount = 0
 
     init(seed: UInt64, fault: SimulatedFault) {
         disk = SimulatedFiles(seed: seed)
@@ -39,6 +43,7 @@ struct FaultLife {
         options.commitByteCountTarget = 2048
         self.options = options
         self.fault = fault
+        disk.setReadFaults(false)
         disk.inject(fault)
     }
 
@@ -54,7 +59,7 @@ struct FaultLife {
                 stepsLeft = min(stepsLeft, 20)
                 continue
             }
-            if driver?.failure != nil {
+            if driver?.failure != nil || driver?.store.failure != nil {
                 isStruck = true
                 try restart()
                 stepsLeft = min(stepsLeft, 20)
@@ -69,6 +74,8 @@ struct FaultLife {
     private mutating func step() throws {
         guard let driver else { throw Mismatch("nothing is open") }
         stepCount += 1
+        for _ in 0..<(driver.store.isCompacting ? 3 : 0) where driver.failure == nil { try stepCompaction(driver) }
+        guard driver.failure == nil, driver.store.failure == nil else { return }
         switch stepCount % 40 {
         case 5: try begin(driver)
         case 6..<12 where origin != 0:
@@ -86,6 +93,7 @@ struct FaultLife {
                 throw Mismatch("there is no room though nothing is staged")
             }
             origin = 0
+        case 14, 26: driver.beginCompaction(&source, [])
         case 20: try clear(driver)
         case 25 where definedCount < 12: try define(driver)
         case 30:
@@ -131,6 +139,28 @@ struct FaultLife {
             throw error
         }
         clearing = []
+    }
+
+    /// A step, or its job: there calls that only read fail as well.
+    private mutating func stepCompaction(_ driver: StoreDriver) throws {
+        let failureCount = driver.compactionFailureCount
+        disk.setReadFaults(driver.compactionJob != nil)
+        defer { disk.setReadFaults(false) }
+        try driver.stepCompaction()
+        guard driver.compactionFailureCount > failureCount, driver.failure == nil else { return }
+        let isOfFault = !driver.compactionFailure.hasPrefix("a clear")
+        guard isOfFault else { return }
+        isStruck = true
+        compactionFailureCount += 1
+        guard !driver.compactionFailure.isEmpty else { throw Mismatch("a compaction ended and does not say why") }
+        guard driver.store.failure == nil else {
+            throw Mismatch("a compaction ended all writing: \(driver.compactionFailure)")
+        }
+        if fault.isSticky { disk.clearFaults() }
+        try driver.commitAll()
+        noteAnswers(driver)
+        try driver.checkWholeLog()
+        try driver.compareVisible()
     }
 
     private mutating func define(_ driver: StoreDriver) throws {
@@ -192,6 +222,7 @@ struct FaultLife {
         if let driver {
             model = driver.model
             now = driver.now + 10
+            compactionCount += driver.compactionCount
             driver.store.close()
         }
         driver = nil
@@ -200,6 +231,8 @@ struct FaultLife {
 
     /// Opens, on a disk that may fail: then nothing has changed for the next time.
     private mutating func open() throws {
+        disk.setReadFaults(true)
+        defer { disk.setReadFaults(false) }
         while driver == nil {
             do throws(StoreError) {
                 driver = try StoreDriver(disk, options: options, model: model, now: now)
@@ -210,6 +243,7 @@ struct FaultLife {
                 if openingCount > 1 || fault.isSticky { disk.clearFaults() }
             }
         }
+        disk.setReadFaults(false)
         guard let driver else { return }
         if driver.store.failure != nil {
             // Its torn end could not be put aside: it is read, and opened again when there is room.
