@@ -21,7 +21,7 @@ public final class SimulatedFiles: StoreFiles, @unchecked Sendable {
     var nextRename = 0
     var generator: SplitMix64
     var faults: [SimulatedFault] = []
-    var readsFail = true
+    var faultsAreOn = true
     var mutations = 0
     var mutationsUntilCut: Int?
     var isPowerless = false
@@ -66,8 +66,8 @@ extension SimulatedFiles {
     public func inject(_ fault: SimulatedFault) { locked { faults.append(fault) } }
     public func clearFaults() { locked { faults = [] } }
 
-    /// Whether faults of reads come true, or count, at present.
-    public func setReadFaults(_ isOn: Bool) { locked { readsFail = isOn } }
+    /// Whether calls fail, or count towards a fault, at present.
+    public func setFaults(_ isOn: Bool) { locked { faultsAreOn = isOn } }
 
     /// Bytes that the disk can hold; nil: any number.
     public func setRoom(byteCountMax: Int?) { locked { self.byteCountMax = byteCountMax } }
@@ -183,11 +183,12 @@ extension SimulatedFiles {
     /// Says whether a call that changes nothing goes on.
     func look(_ call: String, _ path: String) throws(SystemError) {
         try checkPower(call, path)
-        guard readsFail, let fault = fault(call, path, isRead: true) else { return }
+        guard let fault = fault(call, path, isRead: true) else { return }
         throw SystemError(call, path, code: fault.code)
     }
 
     private func fault(_ call: String, _ path: String, isRead: Bool) -> SimulatedFault? {
+        guard faultsAreOn else { return nil }
         for at in faults.indices {
             let fault = faults[at]
             guard fault.isOfReads == isRead, fault.call ?? call == call, path.hasSuffix(fault.pathSuffix ?? "") else {

@@ -9,6 +9,8 @@ struct FaultLife {
     let disk: SimulatedFiles
     private let options: StoreOptions
     private let fault: SimulatedFault
+    /// Only what compactions do on their thread can fail, and what opening does.
+    private let isOfJobs: Bool
     private var source: OperationSource
     private var driver: StoreDriver?
     private var model = Model()
@@ -35,7 +37,8 @@ struct FaultLife {
     private(set) var compactionCount = 0
     private(set) var compactionFailureCount = 0
 
-    init(seed: UInt64, fault: SimulatedFault) {
+    init(seed: UInt64, fault: SimulatedFault, isOfJobs: Bool) {
+        self.isOfJobs = isOfJobs
         disk = SimulatedFiles(seed: seed)
         source = OperationSource(seed: seed)
         source.largeByteCountMax = 12_000
@@ -43,8 +46,12 @@ struct FaultLife {
         options.commitByteCountTarget = 2048
         self.options = options
         self.fault = fault
-        disk.setReadFaults(false)
+        disk.setFaults(!isOfJobs)
         disk.inject(fault)
+    }
+
+    private func setFaults(_ isOn: Bool) {
+        if isOfJobs { disk.setFaults(isOn) }
     }
 
     /// Lives until so many changes of the disk were made, or a while past the fault.
@@ -130,6 +137,7 @@ struct FaultLife {
     }
 
     private mutating func clear(_ driver: StoreDriver) throws {
+        if driver.store.originNumber(name: "c") == nil { try driver.write([.book(1, "by c")], program: "c") }
         try driver.commitAll()
         let kind = [0, 2, 3][source.below(3)]
         clearing = driver.model.clearEvents(kind: kind, origin: driver.store.originNumber(name: "c") ?? 0)
@@ -141,15 +149,15 @@ struct FaultLife {
         clearing = []
     }
 
-    /// A step, or its job: there calls that only read fail as well.
+    /// A step, or its job.
     private mutating func stepCompaction(_ driver: StoreDriver) throws {
         let failureCount = driver.compactionFailureCount
-        disk.setReadFaults(driver.compactionJob != nil)
-        defer { disk.setReadFaults(false) }
+        setFaults(driver.compactionJob != nil)
+        defer { setFaults(false) }
         try driver.stepCompaction()
         guard driver.compactionFailureCount > failureCount, driver.failure == nil else { return }
-        let isOfFault = !driver.compactionFailure.hasPrefix("a clear")
-        guard isOfFault else { return }
+        // A clear ends one too.
+        guard !driver.compactionFailure.hasSuffix("cancelled") else { return }
         isStruck = true
         compactionFailureCount += 1
         guard !driver.compactionFailure.isEmpty else { throw Mismatch("a compaction ended and does not say why") }
@@ -231,8 +239,8 @@ struct FaultLife {
 
     /// Opens, on a disk that may fail: then nothing has changed for the next time.
     private mutating func open() throws {
-        disk.setReadFaults(true)
-        defer { disk.setReadFaults(false) }
+        setFaults(true)
+        defer { setFaults(false) }
         while driver == nil {
             do throws(StoreError) {
                 driver = try StoreDriver(disk, options: options, model: model, now: now)
@@ -243,7 +251,7 @@ struct FaultLife {
                 if openingCount > 1 || fault.isSticky { disk.clearFaults() }
             }
         }
-        disk.setReadFaults(false)
+        setFaults(false)
         guard let driver else { return }
         if driver.store.failure != nil {
             // Its torn end could not be put aside: it is read, and opened again when there is room.

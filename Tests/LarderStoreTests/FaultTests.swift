@@ -27,13 +27,20 @@ import Testing
         #expect(totals.compactions > totals.lives / 2, "\(totals)")
     }
 
+    @Test("whichever write, sync, rename or removal of a compaction fails, it ends and the library goes on")
+    func everyCallOfACompaction() throws {
+        let totals = live(Self.faults, callCount: 160, step: 13, isOfJobs: true)
+        #expect(totals.compactionFailures > totals.lives / 3, "\(totals)")
+        #expect(totals.ended == 0, "\(totals)")
+    }
+
     /// Reading, looking and waiting for others, in the jobs of compactions and at opening.
     @Test("whichever call that only reads fails, a compaction or an opening ends and nothing else does")
     func everyRead() throws {
         let faults = [false, true].flatMap { isSticky in
             [EIO, EINTR].map { SimulatedFault(call: nil, code: $0, isSticky: isSticky, isOfReads: true) }
         }
-        let totals = live(faults, callCount: 1_500, step: 151)
+        let totals = live(faults, callCount: 1_500, step: 151, isOfJobs: true)
         #expect(totals.compactionFailures + totals.openings > totals.lives / 3, "\(totals)")
         #expect(totals.ended == 0, "\(totals)")
     }
@@ -47,7 +54,9 @@ import Testing
         var compactionFailures = 0
     }
 
-    private func live(_ faults: [SimulatedFault], callCount: Int, step usualStep: Int) -> Totals {
+    private func live(
+        _ faults: [SimulatedFault], callCount: Int, step usualStep: Int, isOfJobs: Bool = false
+    ) -> Totals {
         let isLong = getenv("LARDER_FAULTS") != nil
         let seed = Setting.seed
         var totals = Totals()
@@ -56,7 +65,7 @@ import Testing
             for (at, fault) in faults.enumerated() where isLong || at == call / step % faults.count {
                 var fault = fault
                 fault.callsBefore = call
-                var life = FaultLife(seed: seed, fault: fault)
+                var life = FaultLife(seed: seed, fault: fault, isOfJobs: isOfJobs)
                 do { try life.live(mutationCount: Self.mutationCount) } catch {
                     Issue.record("call \(call), \(fault): \(error) (LARDER_SEED=\(seed))")
                 }
