@@ -24,7 +24,9 @@ extension StoreCore {
     ///
     /// - Returns: false when it was not written: something is staged or under way, or the disk refused it.
     mutating func writeCheckpoint() -> Bool {
+        // What a job of a compaction came to, and nobody took in, may be in the segment's place: the index is of before.
         guard inFlight == nil, staged.blocks.isEmpty, open.entryCount == 0, clear == nil, orphans.isEmpty,
+            compaction?.isJobOut != true,
             report.isWhole, failure == nil, compactionIsOver == nil, let last = segment(durable.segment),
             last.byteCount == Int(durable.offset),
             segments.allSatisfy({ $0.number <= durable.segment || $0.commits.isEmpty })

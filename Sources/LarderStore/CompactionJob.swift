@@ -60,12 +60,22 @@ public struct CompactionJob: @unchecked Sendable {
             case .protect(let files):
                 return CompactionResult(.protected(try context.supersededSeqs(files, &pace)))
             case .list(let number, let byteCount):
-                return CompactionResult(.listed(try SegmentListing(context, number, byteCount, &pace)))
+                return CompactionResult(.listed(try list(number, byteCount, &pace)))
             case .rewrite(let listing, let marks, let removesCheckpoint):
                 return CompactionResult(
                     .rewritten(try context.rewrite(listing, marks, removesCheckpoint: removesCheckpoint, &pace)))
             }
         } catch { return CompactionResult(.failed(error)) }
+    }
+
+    /// What the disk does not give is damage: other segments can be rewritten all the same.
+    private func list(
+        _ number: UInt32, _ byteCount: Int, _ pace: inout Pace
+    ) throws(CompactionFailure) -> SegmentListing {
+        do throws(CompactionFailure) { return try SegmentListing(context, number, byteCount, &pace) } catch {
+            guard case .system(let error) = error, error.code == EIO, error.call == "pread" else { throw error }
+            throw .unfit(reason: "\(error)")
+        }
     }
 }
 

@@ -38,6 +38,14 @@ struct CompactionRun {
     var next = 0
     /// No save that may go is left in the segments before: tombstones may go too.
     var isOlderClean = true
+    /// Segments for whose rewriting there was no room: they are tried once more when others have made some.
+    var unroomed: [UInt32] = []
+    /// Why there was none for the last of them.
+    var fullReason = ""
+    /// A segment was rewritten since the first of them was left.
+    var hasMadeRoom = false
+    /// A segment had to stay as it is, and may hold what was to be purged: why.
+    var unpurgedReason: String?
     /// The checkpoint was taken away: it names segments as they were.
     var hasDroppedCheckpoint = false
     /// What a job came to, until the next step takes it in.
@@ -65,6 +73,8 @@ struct Marks {
     var droppedCount = 0
     /// Bytes of the entries that stay.
     var keptByteCount = 0
+    /// What they will take in the file, about.
+    var fileByteCount = 0
     var hasPurged = false
     /// A save may not go now, and may later.
     var hasLaterDrops = false

@@ -4,9 +4,6 @@
 import LarderFormat
 
 extension StoreCore {
-    /// Entries that a step judges, or moves; each takes up to a microsecond.
-    private static let sliceCount = 2_048
-
     mutating func stepCompaction(now: Int64) -> CompactionStep {
         guard var run = compaction else { return .failed(reason: "no compaction is under way", isFull: false) }
         // One owner: else every slice would copy what it adds to.
@@ -28,7 +25,7 @@ extension StoreCore {
         return false
     }
 
-    private func end(_ run: inout CompactionRun, _ reason: String?, isFull: Bool = false) {
+    func end(_ run: inout CompactionRun, _ reason: String?, isFull: Bool = false) {
         run.phase = .ending(reason: reason, isFull: isFull)
     }
 
@@ -46,11 +43,11 @@ extension StoreCore {
             if isDone { decide(listing, marks, &run) }
             return .progress(run.report)
         case .rewriting(let listing, let marks):
-            return hand(.rewrite(listing, marks, removesCheckpoint: !run.hasDroppedCheckpoint), &run)
+            return rewrite(listing, marks, &run)
         case .lending(let listing, let marks):
             guard inFlight == nil, staged.blocks.isEmpty, !open.isOpen else { return .commit }
             lendReserve()
-            return hand(.rewrite(listing, marks, removesCheckpoint: !run.hasDroppedCheckpoint), &run)
+            return rewrite(listing, marks, &run)
         case .protecting, .listing:
             return .progress(run.report)
         case .ending(let reason, let isFull):
@@ -72,6 +69,14 @@ extension StoreCore {
         return .job(CompactionJob(context: context(run), work: work))
     }
 
+    private mutating func rewrite(
+        _ listing: SegmentListing, _ marks: Marks, _ run: inout CompactionRun
+    ) -> CompactionStep {
+        // The checkpoint may be gone however the job ends.
+        replayStart = LogPosition(segment: 0, offset: 0)
+        return hand(.rewrite(listing, marks, removesCheckpoint: !run.hasDroppedCheckpoint), &run)
+    }
+
     private func context(_ run: CompactionRun) -> CompactionContext {
         CompactionContext(
             files: files, path: path, epoch: identity.epoch,
@@ -86,12 +91,14 @@ extension StoreCore {
     /// Stages the floor. With the last segment included it is the first entry of the next.
     private mutating func raiseFloor(_ run: inout CompactionRun, now: Int64) -> CompactionStep {
         guard inFlight == nil, !open.isOpen, staged.blocks.isEmpty else { return .commit }
-        guard run.floor > floor || run.request.includesLast && position.offset > 0 else {
+        let isPurge = !run.request.purged.isEmpty
+        let last = position
+        endsSegment = (run.request.includesLast || isPurge) && last.offset > 0
+        defer { endsSegment = false }
+        guard run.floor > floor || endsSegment else {
             run.phase = .raisingFloor(0)
             return .progress(run.report)
         }
-        endsSegment = run.request.includesLast && position.offset > 0
-        defer { endsSegment = false }
         var writer = ByteWriter()
         writer.varint(max(run.floor, floor))
         do throws(StoreError) {
@@ -99,14 +106,17 @@ extension StoreCore {
                 case .ready = try makeRoom(
                     writer.count + EntryWriter.headByteCountMax, isRun: false, mayUseReserve: true, now: now)
             else { return .commit }
-            try stageOther(EntryType.floor, writer.bytes)
-        } catch {
-            if case .full(let reason) = error {
-                end(&run, reason, isFull: true)
-            } else {
-                failWriting(error)
-                end(&run, "\(error)")
+            if isPurge, endsSegment, position.segment == last.segment {
+                throw .full(reason: room.fullReason ?? "the segment that is written cannot be ended")
             }
+        } catch {
+            // Nothing was staged: the log is as it was.
+            if case .full(let reason) = error { end(&run, reason, isFull: true) } else { end(&run, "\(error)") }
+            return .progress(run.report)
+        }
+        do throws(StoreError) { try stageOther(EntryType.floor, writer.bytes) } catch {
+            failWriting(error)
+            end(&run, "\(error)")
             return .progress(run.report)
         }
         run.phase = .raisingFloor(staged.number)
@@ -124,6 +134,8 @@ extension StoreCore {
     }
 
     private mutating func protect(_ run: inout CompactionRun) -> CompactionStep {
+        // Part of it may have gone into the next segment's beginning.
+        if room.fullReason != nil { layOutReserveAgain() }
         run.numbers = segments.filter { $0.number < durable.segment }.map(\.number)
         run.report.totalCount = run.numbers.count
         let files = segments.filter { ($0.commits.last?.lastSeq ?? 0) >= run.historySeq }.map {
@@ -145,10 +157,10 @@ extension StoreCore {
             return .progress(run.report)
         }
         while run.next < run.numbers.count, let segment = segment(run.numbers[run.next]) {
-            run.report.doneCount = run.next
+            run.report.doneCount = run.report.totalCount - (run.numbers.count - run.next)
             run.next += 1
             if !report.isWhole, report.lostSpans.contains(where: { $0.segment == segment.number }) {
-                run.isOlderClean = false
+                leaveUnfit(&run, "segment \(segment.number) is damaged")
                 continue
             }
             guard isWorthReading(segment, run.request) else {
@@ -158,10 +170,28 @@ extension StoreCore {
             run.phase = .listing(segment)
             return hand(.list(number: segment.number, byteCount: segment.byteCount), &run)
         }
-        run.report.doneCount = run.report.totalCount
-        if !run.request.purged.isEmpty { purgeAside(&run) }
-        end(&run, nil)
+        if run.hasMadeRoom, !run.unroomed.isEmpty {
+            (run.numbers, run.next) = (run.unroomed, 0)
+            (run.unroomed, run.hasMadeRoom) = ([], false)
+            return .progress(run.report)
+        }
+        conclude(&run)
         return .progress(run.report)
+    }
+
+    /// All segments were looked at. A purge that could not take what it should have must not pass for one that did.
+    private mutating func conclude(_ run: inout CompactionRun) {
+        let isPurge = !run.request.purged.isEmpty
+        if isPurge { purgeAside(&run) }
+        if isEnding(run) { return }
+        if !run.unroomed.isEmpty, isPurge || run.report.rewrittenCount == 0 {
+            return end(&run, run.fullReason, isFull: true)
+        }
+        if isPurge, let reason = run.unpurgedReason {
+            return end(&run, "\(reason) and stays as it is; it may hold what was to be purged")
+        }
+        run.report.doneCount = run.report.totalCount - run.unroomed.count
+        end(&run, nil)
     }
 
     /// Whether a segment that is not read may hold saves that may go: deletes of them have to stay then.
@@ -186,8 +216,11 @@ extension StoreCore {
             put(rewritten, listing, marks)
             run.report.rewrittenCount += 1
             run.report.droppedCount += marks.droppedCount + listing.droppedOtherCount
-            returnReserve(run)
+            run.hasMadeRoom = true
+            let phase = run.phase
             leave(&run, isClean: !marks.hasLaterDrops)
+            // The old file's room is there as soon as nobody reads it.
+            returnReserve(phase)
         case (.failed(let failure), _):
             take(failure, &run)
         default:
@@ -197,20 +230,23 @@ extension StoreCore {
 
     private mutating func take(_ failure: CompactionFailure, _ run: inout CompactionRun) {
         let phase = run.phase
-        returnReserve(run)
+        returnReserve(phase)
         switch failure {
         case .cancelled:
             end(&run, "it was cancelled")
         case .unfit(let reason):
             if case .protecting = phase { return end(&run, reason) }
-            run.report.unfitCount += 1
+            leaveUnfit(&run, reason)
             leave(&run, isClean: false)
         case .full(let reason):
-            if case .rewriting(let listing, let marks) = phase, canLend(marks) {
-                run.phase = .lending(listing, marks)
-                return
+            switch phase {
+            case .rewriting(let listing, let marks) where canLend(marks): run.phase = .lending(listing, marks)
+            case .rewriting(let listing, _), .lending(let listing, _):
+                run.unroomed.append(listing.number)
+                run.fullReason = reason
+                leave(&run, isClean: false)
+            default: end(&run, reason, isFull: true)
             }
-            end(&run, reason, isFull: true)
         case .system(let error):
             end(&run, "\(error)")
         case .unsettled(let error):
@@ -220,152 +256,17 @@ extension StoreCore {
         }
     }
 
+    /// A segment stays as it is: deletes behind it stay too.
+    private func leaveUnfit(_ run: inout CompactionRun, _ reason: String) {
+        run.report.unfitCount += 1
+        run.unpurgedReason = run.unpurgedReason ?? reason
+        run.isOlderClean = false
+    }
+
     /// Goes on with the next segment.
-    private mutating func leave(_ run: inout CompactionRun, isClean: Bool) {
+    mutating func leave(_ run: inout CompactionRun, isClean: Bool) {
         if !isClean { run.isOlderClean = false }
         if run.next > 0, let segment = segment(run.numbers[run.next - 1]) { segment.pinnedFile = nil }
         run.phase = .choosing
-    }
-
-    /// Judges a slice of a listing's entries; true when all are judged.
-    private func judge(_ listing: SegmentListing, _ marks: inout Marks, _ run: CompactionRun) -> Bool {
-        let start = marks.ordinals.count
-        let end = min(start + Self.sliceCount, listing.entries.count)
-        for at in start..<end {
-            let entry = listing.entries[at]
-            var ordinal = Marks.none
-            var isDropped = false
-            let isPast = entry.seq < run.historySeq
-            if entry.isSave {
-                if let found = table.ordinal(firstSeq: entry.firstSeq), table[found].segment == listing.number,
-                    table[found].offset == entry.offset, !table[found].isHole
-                {
-                    ordinal = found
-                } else {
-                    isDropped = entry.isPurged || isPast && !run.protected.contains(entry.seq)
-                    if !isDropped { marks.hasLaterDrops = true }
-                }
-            } else {
-                isDropped =
-                    entry.isPurged
-                    || isPast && (run.isOlderClean || options.dropsDeletesEarly) && !run.protected.contains(entry.seq)
-            }
-            if isDropped {
-                marks.droppedCount += 1
-                if entry.isPurged { marks.hasPurged = true }
-            } else {
-                marks.keptByteCount += entry.byteCount
-            }
-            marks.ordinals.append(ordinal)
-            marks.isDropped.append(isDropped)
-        }
-        return end == listing.entries.count
-    }
-
-    private mutating func decide(_ listing: SegmentListing, _ marks: Marks, _ run: inout CompactionRun) {
-        guard let segment = segment(listing.number), segment.byteCount == listing.byteCount else {
-            return leave(&run, isClean: false)
-        }
-        let commitBytes = CommitHeader.byteCount * min(listing.commitCount, listing.entries.count + 1)
-        let kept = marks.keptByteCount + (marks.keptByteCount == 0 ? 0 : commitBytes)
-        let byteCount = max(IndexFileHead.padded(kept + kept / 256 + BlockHeader.fixedByteCount), BlockHeader.alignment)
-        let gain = listing.byteCount - byteCount
-        let isWorthIt = gain > 0 && Double(gain) >= run.request.deadShareMin * Double(listing.byteCount)
-        let isWanted = run.request.deadShareMin <= 0 && marks.droppedCount > 0
-        guard marks.hasPurged || isWorthIt || isWanted else {
-            // A save that could go stays.
-            let isClean = !marks.hasLaterDrops && !zip(listing.entries, marks.isDropped).contains { $0.isSave && $1 }
-            segment.lookedAtLiveCount = segment.liveCount
-            return leave(&run, isClean: isClean)
-        }
-        if segment.pinnedFile == nil { segment.pinnedFile = segment.readFile }
-        do throws(SystemError) {
-            if segment.pinnedFile == nil { segment.pinnedFile = try ReadFile(files, segment.path) }
-        } catch { return end(&run, "\(error)") }
-        run.phase = .rewriting(listing, marks)
-    }
-
-    /// Puts the new places of a rewritten segment into the index, in one go.
-    private mutating func put(_ rewritten: RewrittenSegment, _ listing: SegmentListing, _ marks: Marks) {
-        guard let segment = segment(listing.number) else { return }
-        let isRenumbered = marks.renumberCount != renumberCount
-        var saveCount = 0
-        var liveCount = 0
-        for at in 0..<listing.entries.count where !marks.isDropped[at] && listing.entries[at].isSave {
-            saveCount &+= 1
-            let entry = listing.entries[at]
-            var ordinal = marks.ordinals[at]
-            guard ordinal != Marks.none else { continue }
-            if isRenumbered {
-                guard let found = table.ordinal(firstSeq: entry.firstSeq) else { continue }
-                ordinal = found
-            }
-            let place = table[ordinal]
-            // What changed meanwhile stays changed.
-            guard !place.isHole, place.segment == listing.number, place.offset == entry.offset else { continue }
-            table.set(ordinal, place.moved(to: rewritten.offsets[at]))
-            liveCount &+= 1
-        }
-        segment.commits = rewritten.commits
-        segment.byteCount = rewritten.byteCount
-        segment.lastBlockOffset = rewritten.lastBlockOffset
-        segment.saveCount = saveCount
-        segment.liveCount = liveCount
-        segment.lookedAtLiveCount = liveCount
-        segment.incarnation &+= 1
-        segment.readFile = nil
-        reader.forget(segment: segment.number)
-        for slab in slabs.slabs where slab.segment == segment.number { slab.forget() }
-        layoutCount &+= 1
-        generation &+= 1
-    }
-
-    // MARK: A full disk
-
-    /// Whether a rewrite that found no room fits into the reserve.
-    private func canLend(_ marks: Marks) -> Bool {
-        guard room.end != LaidOutRoom.unknown, writeHandle != nil, room.end > Int(position.offset) else { return false }
-        return marks.keptByteCount + 65_536 < room.end - Int(position.offset)
-    }
-
-    /// Gives the room behind the log's end away for as long as a rewrite takes. Nothing is staged or under way.
-    private mutating func lendReserve() {
-        guard let file = writeHandle, durable == position else { return }
-        do throws(SystemError) {
-            try files.truncate(file, to: Int(position.offset))
-            room.end = Int(position.offset)
-        } catch {
-            // It stays as it is, and the rewrite finds no room again.
-        }
-    }
-
-    private mutating func returnReserve(_ run: CompactionRun) {
-        guard case .lending = run.phase else { return }
-        // Refused saves tell whether it is there.
-        try? layOutReserve()
-    }
-
-    // MARK: What lies aside
-
-    /// Takes away what was put aside and holds a purged key.
-    private func purgeAside(_ run: inout CompactionRun) {
-        let directory = path + "/aside"
-        guard let names = try? files.list(directory) else { return }
-        for name in names {
-            guard let bytes = try? files.readWhole(directory + "/" + name) else { continue }
-            guard run.request.purged.contains(where: { holds(bytes, $0.key) }) else { continue }
-            do throws(SystemError) {
-                try files.remove(directory + "/" + name)
-                try files.syncDirectory(directory)
-                run.report.removedAsideCount += 1
-            } catch { end(&run, "\(error)") }
-        }
-    }
-
-    private func holds(_ bytes: [UInt8], _ key: [UInt8]) -> Bool {
-        guard let first = key.first, bytes.count >= key.count else { return false }
-        return (0...(bytes.count - key.count)).contains { at in
-            bytes[at] == first && bytes[at..<at + key.count].elementsEqual(key)
-        }
     }
 }

@@ -168,7 +168,10 @@ extension CompactionContext {
         do throws(SystemError) {
             try files.rename(temporary, to: listing.path)
             try files.syncDirectory(logPath)
-        } catch { throw .unsettled(error) }
+        } catch {
+            try? files.remove(temporary)
+            throw .unsettled(error)
+        }
         return rewritten
     }
 

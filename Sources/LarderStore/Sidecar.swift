@@ -55,7 +55,7 @@ struct Sidecar: Sendable {
             defer { files.close(segment) }
             var named = named
             named.lastBlock = try BlockMark(files: files, segment, at: lastBlockOffset, end: named.byteCount)
-            guard named.lastBlock != nil else { return }
+            guard named.lastBlock != nil, try !isRepacked(segment) else { return }
             let output = try IndexFileOutput(files: files, path: path)
             defer { output.close() }
             let position = LogPosition(segment: gathered.segment, offset: gathered.start)
@@ -74,6 +74,14 @@ struct Sidecar: Sendable {
         } catch {
             // The segment will be read instead.
         }
+    }
+
+    /// Whether a compaction was faster: what was gathered is of the segment as it was, be it of the same size now.
+    private func isRepacked(_ segment: FileHandle) throws(SystemError) -> Bool {
+        let window = Window(capacity: BlockHeader.fixedByteCount)
+        let count = try files.read(segment, at: lastBlockOffset, into: window.buffer(BlockHeader.fixedByteCount))
+        return count < BlockHeader.fixedByteCount
+            || window.memory.load(fromByteOffset: 5, as: UInt8.self) & BlockHeader.repacked != 0
     }
 }
 

@@ -6,7 +6,7 @@ import LarderFormat
 extension SimulatedFiles {
     public func openForReading(_ path: String) throws(SystemError) -> FileHandle {
         try locked { () throws(SystemError) in
-            try checkPower("open", path)
+            try look("open", path)
             guard let node = node(path), !node.isDirectory else { throw SystemError("open", path, code: ENOENT) }
             return handle(node, path, isWritable: false)
         }
@@ -31,7 +31,7 @@ extension SimulatedFiles {
     ) throws(SystemError) -> Int {
         try locked { () throws(SystemError) in
             let open = try opened("pread", file)
-            try checkPower("pread", open.path)
+            try look("pread", open.path)
             return copy(open.node, offset, buffer)
         }
     }
@@ -41,7 +41,7 @@ extension SimulatedFiles {
     ) throws(SystemError) -> QuickRead {
         try locked { () throws(SystemError) in
             let open = try opened("preadv2", file)
-            try checkPower("preadv2", open.path)
+            try look("preadv2", open.path)
             if Int.random(in: 0..<100, using: &generator) < blockingPercent { return .wouldBlock }
             return .bytes(copy(open.node, offset, buffer))
         }
@@ -101,7 +101,11 @@ extension SimulatedFiles {
     }
 
     public func size(_ file: FileHandle) throws(SystemError) -> Int {
-        try locked { () throws(SystemError) in try opened("lseek", file).node.content.count }
+        try locked { () throws(SystemError) in
+            let open = try opened("lseek", file)
+            try look("lseek", open.path)
+            return open.node.content.count
+        }
     }
 
     public func syncDirectory(_ path: String) throws(SystemError) {
@@ -143,7 +147,7 @@ extension SimulatedFiles {
 
     public func list(_ path: String) throws(SystemError) -> [String]? {
         try locked { () throws(SystemError) in
-            try checkPower("opendir", path)
+            try look("opendir", path)
             guard let node = node(path) else { return nil }
             guard node.isDirectory else { throw SystemError("opendir", path, code: ENOTDIR) }
             return node.entries.keys.shuffled(using: &generator)
@@ -197,13 +201,13 @@ extension SimulatedFiles {
 
     /// There is one process, and nobody to wait for.
     public func hold(_ directory: String, alone: Bool) throws(SystemError) -> FileHandle? {
-        try locked { () throws(SystemError) in try checkPower("flock", directory) }
+        try locked { () throws(SystemError) in try look("flock", directory) }
         return FileHandle(raw: -1)
     }
 
     public func readWhole(_ path: String) throws(SystemError) -> [UInt8]? {
         try locked { () throws(SystemError) in
-            try checkPower("open", path)
+            try look("open", path)
             return node(path)?.content
         }
     }

@@ -21,6 +21,7 @@ public final class SimulatedFiles: StoreFiles, @unchecked Sendable {
     var nextRename = 0
     var generator: SplitMix64
     var faults: [SimulatedFault] = []
+    var faultsAreOn = true
     var mutations = 0
     var mutationsUntilCut: Int?
     var isPowerless = false
@@ -64,6 +65,9 @@ extension SimulatedFiles {
     /// Lets a call fail. Several can be set; the first that fits is used.
     public func inject(_ fault: SimulatedFault) { locked { faults.append(fault) } }
     public func clearFaults() { locked { faults = [] } }
+
+    /// Whether calls fail, or count towards a fault, at present.
+    public func setFaults(_ isOn: Bool) { locked { faultsAreOn = isOn } }
 
     /// Bytes that the disk can hold; nil: any number.
     public func setRoom(byteCountMax: Int?) { locked { self.byteCountMax = byteCountMax } }
@@ -182,17 +186,33 @@ extension SimulatedFiles {
                 throw SystemError(call, path, code: EIO)
             }
         }
+        guard let fault = fault(call, path, isRead: false) else { return }
+        if fault.isShort { partial(true) }
+        throw SystemError(call, path, code: fault.code)
+    }
+
+    /// Says whether a call that changes nothing goes on.
+    func look(_ call: String, _ path: String) throws(SystemError) {
+        try checkPower(call, path)
+        guard let fault = fault(call, path, isRead: true) else { return }
+        throw SystemError(call, path, code: fault.code)
+    }
+
+    private func fault(_ call: String, _ path: String, isRead: Bool) -> SimulatedFault? {
+        guard faultsAreOn else { return nil }
         for at in faults.indices {
             let fault = faults[at]
-            guard fault.call ?? call == call, path.hasSuffix(fault.pathSuffix ?? "") else { continue }
+            guard fault.isOfReads == isRead, fault.call ?? call == call, path.hasSuffix(fault.pathSuffix ?? "") else {
+                continue
+            }
             if fault.callsBefore > 0 {
                 faults[at].callsBefore -= 1
                 continue
             }
             if !fault.isSticky { faults.remove(at: at) }
-            if fault.isShort { partial(true) }
-            throw SystemError(call, path, code: fault.code)
+            return fault
         }
+        return nil
     }
 
     /// Whether a file may come to take so many bytes.

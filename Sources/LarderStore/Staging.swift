@@ -115,22 +115,20 @@ extension StoreCore {
     /// none, what may use the reserve goes on in the one before, past its limit.
     private mutating func moveOn(needed: Int) throws(StoreError) {
         if writeHandle == nil { try openSegment() }
-        let next: FileHandle
-        do throws(StoreError) { next = try openSegment(position.segment + 1) } catch {
-            if case .full = error, room.mayUseReserve { return }
-            throw error
+        var found: (next: FileHandle, end: Int)?
+        do throws(StoreError) { found = try openNext(needed) } catch {
+            guard case .full = error, room.mayUseReserve else { throw error }
+            if !endsSegment { return }
         }
-        let end: Int
-        do throws(StoreError) { end = try layOut(next, through: needed, laidOut: 0) } catch {
-            files.close(next)
-            // Left empty it would be the log's end at the next opening, away from the reserve.
-            if let last = segments.last, last.number > position.segment {
-                try? files.remove(last.path)
-                segments.removeLast()
+        if found == nil {
+            // A compaction wants the segment ended: the next one begins in half of the reserve.
+            shrinkReserve(to: options.reserveByteCount / 2)
+            do throws(StoreError) { found = try openNext(needed) } catch {
+                layOutReserveAgain()
+                guard case .full = error else { throw error }
             }
-            if case .full = error, room.mayUseReserve { return }
-            throw error
         }
+        guard let (next, end) = found else { return }
         if let handle = writeHandle {
             retiredHandles.append(handle)
             if room.end != LaidOutRoom.unknown { staged.sealed.append((handle, Int(position.offset))) }
@@ -138,6 +136,20 @@ extension StoreCore {
         writeHandle = next
         room.end = end
         position = LogPosition(segment: position.segment + 1, offset: 0)
+    }
+
+    /// The next segment, with room for so many bytes.
+    private mutating func openNext(_ needed: Int) throws(StoreError) -> (next: FileHandle, end: Int) {
+        let next = try openSegment(position.segment + 1)
+        do throws(StoreError) { return (next, try layOut(next, through: needed, laidOut: 0)) } catch {
+            files.close(next)
+            // Left empty it would be the log's end at the next opening, away from the reserve.
+            if let last = segments.last, last.number > position.segment {
+                try? files.remove(last.path)
+                segments.removeLast()
+            }
+            throw error
+        }
     }
 
     /// Makes sure that the next entry fits, going on in a further block of the same run if it does not.

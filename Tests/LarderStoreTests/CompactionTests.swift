@@ -223,6 +223,20 @@ import Testing
         try driver.compareAll([])
     }
 
+    @Test("a close while a rewritten segment waits to be taken in leaves what opens to the same")
+    func closedInTheMidst() throws {
+        for stepCount in 1...40 {
+            let driver = try churned()
+            let request = all()
+            #expect(driver.store.beginCompaction(request) == nil)
+            driver.model.historySeq = driver.store.floor(for: request)
+            for _ in 0..<stepCount where driver.store.isCompacting { try driver.stepCompaction() }
+            try driver.reopen()
+            try driver.compareAll([])
+            try driver.checkWholeLog()
+        }
+    }
+
     @Test("what it would free is known without reading")
     func reclaimable() throws {
         let driver = try churned()

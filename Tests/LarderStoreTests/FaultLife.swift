@@ -1,4 +1,5 @@
-// The life of a library in which one file call fails: batches, imports, deletes, clears, declarations, restarts.
+// The life of a library in which one file call fails: batches, imports, deletes, clears, declarations, compactions,
+// restarts.
 
 import LarderFormat
 
@@ -8,6 +9,8 @@ struct FaultLife {
     let disk: SimulatedFiles
     private let options: StoreOptions
     private let fault: SimulatedFault
+    /// Only what compactions do on their thread can fail, and what opening does.
+    private let isOfJobs: Bool
     private var source: OperationSource
     private var driver: StoreDriver?
     private var model = Model()
@@ -30,8 +33,12 @@ struct FaultLife {
     private(set) var refusalCount = 0
     private(set) var endCount = 0
     private(set) var openingCount = 0
+    /// Compactions that were done, and that a fault ended.
+    private(set) var compactionCount = 0
+    private(set) var compactionFailureCount = 0
 
-    init(seed: UInt64, fault: SimulatedFault) {
+    init(seed: UInt64, fault: SimulatedFault, isOfJobs: Bool) {
+        self.isOfJobs = isOfJobs
         disk = SimulatedFiles(seed: seed)
         source = OperationSource(seed: seed)
         source.largeByteCountMax = 12_000
@@ -39,7 +46,12 @@ struct FaultLife {
         options.commitByteCountTarget = 2048
         self.options = options
         self.fault = fault
+        disk.setFaults(!isOfJobs)
         disk.inject(fault)
+    }
+
+    private func setFaults(_ isOn: Bool) {
+        if isOfJobs { disk.setFaults(isOn) }
     }
 
     /// Lives until so many changes of the disk were made, or a while past the fault.
@@ -54,7 +66,7 @@ struct FaultLife {
                 stepsLeft = min(stepsLeft, 20)
                 continue
             }
-            if driver?.failure != nil {
+            if driver?.failure != nil || driver?.store.failure != nil {
                 isStruck = true
                 try restart()
                 stepsLeft = min(stepsLeft, 20)
@@ -69,6 +81,8 @@ struct FaultLife {
     private mutating func step() throws {
         guard let driver else { throw Mismatch("nothing is open") }
         stepCount += 1
+        for _ in 0..<(driver.store.isCompacting ? 3 : 0) where driver.failure == nil { try stepCompaction(driver) }
+        guard driver.failure == nil, driver.store.failure == nil else { return }
         switch stepCount % 40 {
         case 5: try begin(driver)
         case 6..<12 where origin != 0:
@@ -86,6 +100,7 @@ struct FaultLife {
                 throw Mismatch("there is no room though nothing is staged")
             }
             origin = 0
+        case 14, 26: driver.beginCompaction(&source, [])
         case 20: try clear(driver)
         case 25 where definedCount < 12: try define(driver)
         case 30:
@@ -122,6 +137,7 @@ struct FaultLife {
     }
 
     private mutating func clear(_ driver: StoreDriver) throws {
+        if driver.store.originNumber(name: "c") == nil { try driver.write([.book(1, "by c")], program: "c") }
         try driver.commitAll()
         let kind = [0, 2, 3][source.below(3)]
         clearing = driver.model.clearEvents(kind: kind, origin: driver.store.originNumber(name: "c") ?? 0)
@@ -131,6 +147,28 @@ struct FaultLife {
             throw error
         }
         clearing = []
+    }
+
+    /// A step, or its job.
+    private mutating func stepCompaction(_ driver: StoreDriver) throws {
+        let failureCount = driver.compactionFailureCount
+        setFaults(driver.compactionJob != nil)
+        defer { setFaults(false) }
+        try driver.stepCompaction()
+        guard driver.compactionFailureCount > failureCount, driver.failure == nil else { return }
+        // A clear ends one too.
+        guard !driver.compactionFailure.hasSuffix("cancelled") else { return }
+        isStruck = true
+        compactionFailureCount += 1
+        guard !driver.compactionFailure.isEmpty else { throw Mismatch("a compaction ended and does not say why") }
+        guard driver.store.failure == nil else {
+            throw Mismatch("a compaction ended all writing: \(driver.compactionFailure)")
+        }
+        if fault.isSticky { disk.clearFaults() }
+        try driver.commitAll()
+        noteAnswers(driver)
+        try driver.checkWholeLog()
+        try driver.compareVisible()
     }
 
     private mutating func define(_ driver: StoreDriver) throws {
@@ -192,6 +230,7 @@ struct FaultLife {
         if let driver {
             model = driver.model
             now = driver.now + 10
+            compactionCount += driver.compactionCount
             driver.store.close()
         }
         driver = nil
@@ -200,6 +239,8 @@ struct FaultLife {
 
     /// Opens, on a disk that may fail: then nothing has changed for the next time.
     private mutating func open() throws {
+        setFaults(true)
+        defer { setFaults(false) }
         while driver == nil {
             do throws(StoreError) {
                 driver = try StoreDriver(disk, options: options, model: model, now: now)
@@ -210,6 +251,7 @@ struct FaultLife {
                 if openingCount > 1 || fault.isSticky { disk.clearFaults() }
             }
         }
+        setFaults(false)
         guard let driver else { return }
         if driver.store.failure != nil {
             // Its torn end could not be put aside: it is read, and opened again when there is room.

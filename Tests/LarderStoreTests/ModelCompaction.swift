@@ -83,7 +83,9 @@ extension StoreDriver {
             if inFlight != nil { finish() } else { take() }
         case .job(let job): compactionJob = job
         case .progress: break
-        case .failed: compactionFailureCount += 1
+        case .failed(let reason, _):
+            compactionFailureCount += 1
+            compactionFailure = reason
         case .finished:
             compactionCount += 1
             try checkWholeLog()

@@ -152,6 +152,30 @@ import Testing
         #expect(try entriesRead(files, driver.options) > best)
     }
 
+    @Test("a sidecar that is written after a compaction was faster is not taken for the segment's")
+    func overtaken() throws {
+        let driver = try StoreDriver(SimulatedFiles(seed: 3), options: StoreDriver.options(segment: 65_536))
+        try driver.write([.book(9, "nine")])
+        try driver.commitAll()
+        var request = CompactionRequest()
+        request.includesLast = true
+        for round in 0..<2 {
+            #expect(driver.store.beginCompaction(request) == nil)
+            driver.model.historySeq = driver.store.floor(for: request)
+            guard case .commit = driver.store.stepCompaction(now: driver.now) else { throw Mismatch("no floor") }
+            // A segment of one block, of the same size with the old version and without.
+            if round == 0 { try driver.write([.book(1, "the old version"), .book(1, "new"), .book(2, "two")]) }
+            while driver.store.isCompacting { try driver.stepCompaction() }
+        }
+        #expect(driver.compactionCount == 2, "\(driver.compactionFailure)")
+        // This commit writes the sidecar of the segment that the second compaction has ended.
+        try driver.write([.book(3, "three")])
+        try driver.commitAll()
+        let opened = try StoreDriver(try crashed(driver), options: driver.options, model: driver.model, now: driver.now)
+        try opened.compareAll([])
+        try opened.checkWholeLog()
+    }
+
     // MARK: Nonsense with the right CRCs
 
     private func resealed(_ content: IndexFileHead.Content, _ bytes: [UInt8]) -> [UInt8]? {

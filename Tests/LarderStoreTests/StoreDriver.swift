@@ -30,6 +30,8 @@ final class StoreDriver {
     var compactionJob: CompactionJob?
     var compactionCount = 0
     var compactionFailureCount = 0
+    /// Why the last one that failed did.
+    var compactionFailure = ""
     /// Operations that were decided.
     var operationCount = 0
     /// Batches that are begun anew for the next.

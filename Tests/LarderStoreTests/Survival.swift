@@ -27,7 +27,10 @@ extension StoreDriver {
         }
         model.keep(eventCount: found.count)
         for at in found.indices { found[at].commit = model.events[at].commit }
-        guard found == model.events else { throw Mismatch("the changes are not those that were made") }
+        guard found == model.events else {
+            let at = zip(found, model.events).enumerated().first { $0.1.0 != $0.1.1 }?.offset ?? 0
+            throw Mismatch("change \(at) of \(found.count) is \(found[at]), not \(model.events[at])".prefixed)
+        }
         try compareAll(OperationSource.keys)
     }
 }

@@ -6,9 +6,11 @@ import json
 import os
 import signal
 import subprocess
+import threading
+import time
 import unittest
 
-from harness import HostCase, as_model, delete, list_all, program, read_log, replay, save, title, title_key
+from harness import TITLE, HostCase, as_model, delete, list_all, program, read_log, replay, save, title, title_key
 
 
 class MountCase(HostCase):
@@ -121,6 +123,98 @@ class FullDiskTests(MountCase):
             self.occupy(disk)
             self.assertEqual(wire.call("CLEAR", kind=0).name, "CLEARED")
         self.assertEqual(len(self.assertWhole(host)), 0)
+
+    def full_of_versions(self, size="24m"):
+        """A host whose disk has no byte left, with segments of 1 MiB of which a tenth is current."""
+        disk = self.mount(size)
+        host = self.host(library="disk/library", start=False)
+        host.start("--segment", "1024", "--no-compact")
+        with host.wire() as wire:
+            wire.saved([save(title(number, "old")) for number in range(1, 301)])
+            wire.saved([save(title(7_731, "a secret title")), save(title(1, "new"))])
+            wire.saved([delete(title_key(7_731))])
+            for at in range(10_000):
+                reply = wire.reply(wire.write([large(2_000 + at % 10, 60_000 + at)]))
+                if reply.name == "ERROR":
+                    break
+            self.assertError(reply, "store_full")
+        self.occupy(disk)
+        return disk, host
+
+    def larder(self, host, *words, code=0):
+        run = subprocess.run([program(), "--library", host.library, "--socket", host.socket, *words],
+                             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+        self.assertEqual(run.returncode, code, f"{words}: {run.stdout}{run.stderr}")
+        return run.stdout
+
+    def assertSaving(self, host):
+        with host.wire() as wire:
+            self.assertEqual(wire.call("STATUS")["state"], "serving")
+            self.assertEqual(wire.saved([large(8_000)])["created"], 1)
+        self.assertReopens(host)
+
+    def assertReopens(self, host):
+        """After a kill, and after a close, the same records are there, and the log is whole."""
+        with host.wire() as wire:
+            expected = as_model(list_all(wire))
+        for end in (host.kill, host.stop):
+            end()
+            self.larder(host, "verify")
+            host.start()
+            with host.wire() as wire:
+                self.assertEqual(as_model(list_all(wire)), expected)
+
+    def test_compact_makes_room_out_of_the_reserve_and_saving_resumes(self):
+        disk, host = self.full_of_versions()
+        gone, stop, problems = [], threading.Event(), []
+
+        def deletes():
+            try:
+                with host.wire("deleting") as wire:
+                    while not stop.is_set() or len(gone) < 20:
+                        number = 2 + len(gone)
+                        self.assertEqual(wire.saved([delete(title_key(number))])["deleted"], 1)
+                        gone.append(number)
+                        time.sleep(0.01)
+            except Exception as error:  # the test's own thread says it
+                problems.append(error)
+
+        with host.wire() as wire:
+            before = wire.call("STATUS")
+            self.assertEqual(before["state"], "full")
+            thread = threading.Thread(target=deletes)
+            thread.start()
+            try:
+                self.larder(host, "compact", "--keep-history", "none", "--rate", "0")
+            finally:
+                stop.set()
+                thread.join()
+            self.assertEqual(problems, [])
+            self.assertLess(wire.call("STATUS")["log_bytes"] * 4, before["log_bytes"])
+            listed = as_model(list_all(wire))
+            self.assertFalse([number for number in gone if (TITLE.number, title_key(number)) in listed])
+            self.assertEqual(len(listed), 300 - len(gone) + 10)
+            self.assertEqual(wire.saved([delete(title_key(299))])["deleted"], 1)
+        self.assertSaving(host)
+
+    def test_purge_takes_every_byte_on_a_full_disk(self):
+        disk, host = self.full_of_versions()
+        self.assertTrue(self.holding(host, b"a secret title"))
+        with host.wire() as wire:
+            key = {"kind": TITLE.number, "key": title_key(7_731)}
+            reply = wire.call("COMPACT", history_since=-(1 << 63), dead_share=0, flags=1, rate=(1 << 63) - 1,
+                              wait=10_000, purged=[key])
+            self.assertEqual(reply.name, "COMPACTED", reply)
+        self.assertEqual(self.holding(host, b"a secret title"), [])
+        self.assertReopens(host)
+
+    def holding(self, host, needle):
+        """Files of the log that hold some bytes."""
+        found = []
+        for name in os.listdir(os.path.join(host.library, "log")):
+            with open(os.path.join(host.library, "log", name), "rb") as file:
+                found += [name] if needle in file.read() else []
+        return found
 
     def test_a_new_library_on_a_full_disk_is_refused_with_the_reason(self):
         disk = self.mount("1m")

@@ -15,9 +15,9 @@ from values import Bad, Bytes, Kind, dump, time
 
 MAGIC_IDENTITY, MAGIC_BLOCK = b"LARDERLB", b"LRDB"
 FORMAT, PAGE, BLOCK_MAX, ENTRY_MAX = 1, 4096, 4 << 20, (1 << 20) + (64 << 10)
-CONTINUES, CONTINUED, COMPRESSED = 1, 2, 4
+CONTINUES, CONTINUED, COMPRESSED, REPACKED, ENDS = 1, 2, 4, 8, 16
 TYPES = {1: "created", 2: "updated", 3: "deleted", 16: "kind", 17: "origin", 18: "import_began", 19: "import_ended",
-         20: "token", 21: "recovered"}
+         20: "token", 21: "recovered", 22: "floor"}
 IMPORT_COUNTS = ["read", "created", "updated", "unchanged", "duplicate", "already_saved", "skipped", "refused"]
 TOKEN_COUNTS = ["created", "updated", "unchanged", "duplicate", "already_saved", "not_found", "deleted", "refused"]
 
@@ -221,6 +221,7 @@ class Library:
         blocks, last = [], 0
         for segment, path in self.segments:
             data, offset = read(path), 0
+            is_repacked = has_end = False
             while offset < len(data):
                 place, header, block = (segment, offset), None, None
                 try:
@@ -243,12 +244,17 @@ class Library:
                         why = next(item.why for item in block.items if isinstance(item, Lost))
                         self.notes.append(f"{name_of(place)}: a torn tail begins here ({why})")
                         return blocks
+                if header is not None:
+                    is_repacked = is_repacked or offset == 0 and header.flags & REPACKED != 0
+                    has_end = header.flags & ENDS != 0
                 blocks.append(block)
                 last = max([last] + [item.seq for item in block.items if isinstance(item, Entry)])
                 if header is not None:
                     offset += header.block_bytes
                 else:
                     offset = self.next_header(data, offset, segment)
+            if is_repacked and not has_end:
+                blocks.append(Block((segment, offset), why="a repacked segment without its end"))
         return blocks
 
     def next_header(self, data, offset, segment):
@@ -305,7 +311,7 @@ class Library:
         self.apply()
 
     def apply(self):
-        self.kinds, self.live = {}, {}
+        self.kinds, self.live, self.floor = {}, {}, 1
         for entry in self.entries:
             try:
                 entry.json = self.decode(entry)
@@ -336,6 +342,9 @@ class Library:
             out = {"origin": b.varint(), "batch": b.varint(), **{name: b.varint() for name in TOKEN_COUNTS}}
         elif entry.type == 21:
             out = {"from": b.varint(), "to": b.varint()}
+        elif entry.type == 22:
+            out = {"floor": b.varint()}
+            self.floor = max(self.floor, out["floor"])
         else:
             return {"bytes": len(entry.body)}
         b.finish()

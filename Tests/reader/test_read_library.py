@@ -243,6 +243,47 @@ class LibraryTest(unittest.TestCase):
         self.assertEqual(self.names(), ["one", "three"])
         self.assertIn("misplaced", self.library.damage[0])
 
+    def repacked(self, number=1, first=1, flags=(8, 8 | 16)):
+        """A segment of two blocks as compaction writes them; each names its own position as synced."""
+        declared = DECLARED if first == 1 else []
+        one = block(number, 0, [declared + [created(first + 2, first, "one")]], flags[0], (number, 0))
+        two = block(number, 4096, [[created(first + 5, first + 1, "two")], [created(first + 8, first + 2, "three")]],
+                    flags[1], (number, 4096))
+        self.segment(one, two, number=number)
+        return one, two
+
+    def test_a_repacked_segment_is_read_like_any_other(self):
+        self.repacked()
+        self.segment(block(2, 0, [[(10, 22, v(10))], [created(11, 9, "four")]], 0, (2, 0)), number=2)
+        self.assertEqual(self.names(), ["one", "two", "three", "four"])
+        self.assert_clean()
+        self.assertEqual(self.library.floor, 10)
+
+    def test_a_repacked_segment_without_its_end_is_damage_at_any_cut(self):
+        one, two = self.repacked()
+        self.segment(block(2, 0, [[created(20, 9, "four")]], 0, (2, 0)), number=2)
+        for keep, names in [(len(one), ["one", "four"]), (len(one) + 100, ["one", "four"]),
+                            (len(one) + len(two) - 4096 + 200, ["one", "four"])]:
+            self.segment((one + two)[:keep])
+            self.assertEqual(self.names()[0], names[0])
+            self.assertEqual(self.names()[-1], names[-1])
+            self.assertTrue(self.library.damage)
+            self.assertIn("to 19", self.library.damage[-1])
+
+    def test_the_end_of_a_repacked_segment_is_missed_where_the_flag_is_gone_too(self):
+        self.repacked(flags=(8, 8))
+        self.segment(block(2, 0, [[created(20, 9, "four")]], 0, (2, 0)), number=2)
+        self.assertEqual(self.names(), ["one", "two", "three", "four"])
+        self.assertEqual(len(self.library.damage), 1)
+        self.assertIn("without its end; seqs lost: 10 to 19", self.library.damage[0])
+
+    def test_a_run_whose_flags_are_at_a_repacked_border_counts(self):
+        self.repacked(flags=(8, 8 | 16 | 1))
+        self.segment(block(2, 0, [[created(20, 9, "four")]], 8 | 16 | 2, (2, 0)), number=2)
+        self.segment(block(3, 0, [[created(21, 10, "five")]], 0, (3, 0)), number=3)
+        self.assertEqual(self.names(), ["one", "two", "three", "four", "five"])
+        self.assert_clean()
+
     def test_unknown_entry_types_are_skipped(self):
         self.segment(block(1, 0, [DECLARED + [(3, 200, b"later"), created(4, 1, "one")]]))
         self.assertEqual(self.names(), ["one"])
