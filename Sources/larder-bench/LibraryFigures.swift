@@ -140,7 +140,10 @@ extension Bench {
         let records = try EncodedTitles(titles)
         progress("importing, for a host that is killed")
         var host = try freshHost()
-        _ = try host.client(importArguments())
+        let total = recordCount * options.copyCount
+        for copy in 0..<options.copyCount {
+            _ = try host.client(importArguments(["--copy", "\(copy)", "--total", "\((copy + 1) * recordCount)"]))
+        }
         var random = SplitMix(seed: 6)
         for isCrash in [true, false] {
             var samples = Samples()
@@ -163,9 +166,11 @@ extension Bench {
             }
             var line = ResultLine("open")
             line.set("after", isCrash ? "kill" : "close")
-            line.set(seconds: samples, records: recordCount, byteCount: logByteCount)
+            line.set(seconds: samples, records: total, byteCount: logByteCount * options.copyCount)
             if !isCrash { line.set("close_seconds", closing.median, places: 4) }
-            line.set("anonymous_bytes", host.anonymousByteCount)
+            let anonymous = host.anonymousByteCount
+            line.set("anonymous_bytes", anonymous)
+            line.set("anonymous_bytes_per_record", Double(max(0, anonymous - 67_108_864)) / Double(total), places: 1)
             say(line)
         }
         try host.stop()
