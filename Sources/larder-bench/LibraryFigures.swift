@@ -148,6 +148,7 @@ extension Bench {
         for isCrash in [true, false] {
             var samples = Samples()
             var closing = Samples()
+            var hostCPU = Samples()
             for run in 1...5 {
                 progress("open after \(isCrash ? "kill -9" : "a close"), run \(run) of 5")
                 let before = monotonicNanoseconds()
@@ -161,12 +162,14 @@ extension Bench {
                     try client.get(kind: Kind.title.number, key: Array(records.key(position)))
                 }
                 samples.add(seconds(from: host.startedAt, to: monotonicNanoseconds()))
+                hostCPU.add(host.cpuSeconds)
                 try expect(stored?.record.elementsEqual(records[position]) == true, "record \(position) differs")
                 client.close()
             }
             var line = ResultLine("open")
             line.set("after", isCrash ? "kill" : "close")
             line.set(seconds: samples, records: total, byteCount: logByteCount * options.copyCount)
+            line.set("host_cpu_seconds", hostCPU.median)
             if !isCrash { line.set("close_seconds", closing.median, places: 4) }
             let anonymous = host.anonymousByteCount
             line.set("anonymous_bytes", anonymous)
