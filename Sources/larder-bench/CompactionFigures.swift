@@ -74,7 +74,7 @@ extension Bench {
         var atWork = Samples()
     }
 
-    /// Imports of a quarter of the records under new ids, which are deleted again, and gets at a fixed pace: without a
+    /// Imports of a part of the records under new ids, which are deleted again, and gets at a fixed pace: without a
     /// compaction, beside one at the host's rate, and beside one at full rate, in turn.
     func measureBesideCompaction() throws(BenchError) {
         progress("importing, to compact beside other work")
@@ -100,11 +100,12 @@ extension Bench {
 
     /// Imports beside one compaction, then gets beside another. Returns records a second.
     private func measure(_ beside: inout Beside, _ host: HostProcess, run: Int) throws(BenchError) -> Double {
-        let count = max(1, recordCount / 4)
+        let count = max(1, recordCount / 16)
         // At the host's rate a segment takes four seconds, and what is done to it is not the same all the time.
-        let cycleCount = beside.bytesPerSecond == .max ? 2 : 8
+        let cycleCount = beside.bytesPerSecond == .max ? 4 : 16
         var elapsed = 0.0
-        try work(&beside, host, run: run * 2) { () throws(BenchError) in
+        if beside.bytesPerSecond != nil { try age(host, run: run * 2) }
+        try work(&beside, host) { () throws(BenchError) in
             let started = monotonicNanoseconds()
             for cycle in 1...cycleCount {
                 let total = recordCount - agedDeletedCount + count
@@ -115,13 +116,14 @@ extension Bench {
                 elapsed += report.elapsed
                 _ = try host.client(["delete", dataset, "\(count)", "1", "\(cycle)"])
             }
-            return Int64(started)
+            return started
         }
         let rate = Double(count * cycleCount) / elapsed
         beside.rates.add(rate)
         let duration = beside.bytesPerSecond == 0 ? options.getSeconds * 4 : options.getSeconds
         var report: Report?
-        try work(&beside, host, run: run * 2 + 1) { () throws(BenchError) in
+        if beside.bytesPerSecond == .max { try age(host, run: run * 2 + 1) }
+        try work(&beside, host) { () throws(BenchError) in
             let paced = try host.client(["pace", dataset, "\(recordCount)", "\(Bench.pacedPerSecond)", "\(duration)"])
             report = paced
             return Int64(paced.integer("started"))
@@ -132,14 +134,12 @@ extension Bench {
         return rate
     }
 
-    /// Ages the library, has a compaction begin, and does something beside it; then it is cancelled, or, at full rate,
-    /// waited for.
+    /// Has a compaction begin, and does something beside it; then it is cancelled, or, at full rate, waited for.
     ///
     /// - Parameter body: returns when what it measures began.
     private func work(
-        _ beside: inout Beside, _ host: HostProcess, run: Int, _ body: () throws(BenchError) -> Int64
+        _ beside: inout Beside, _ host: HostProcess, _ body: () throws(BenchError) -> Int64
     ) throws(BenchError) {
-        try age(host, run: run)
         settle()
         guard let rate = beside.bytesPerSecond else {
             _ = try body()
