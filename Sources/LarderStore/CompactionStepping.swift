@@ -18,6 +18,10 @@ extension StoreCore {
             run.result = nil
             take(result, &run)
         }
+        if let file = run.leftFile {
+            run.leftFile = nil
+            return hand(.close(file), &run)
+        }
         if run.cancelled.isSet, !isEnding(run) { end(&run, "it was cancelled") }
         if let failure, !isEnding(run) { end(&run, "the store only reads: \(failure)") }
         return step(&run, now: now)
@@ -183,11 +187,13 @@ extension StoreCore {
             (.rewritten(let rewritten), .lending(let listing, let marks)):
             run.hasDroppedCheckpoint = true
             replayStart = LogPosition(segment: 0, offset: 0)
+            run.leftFile = segment(listing.number)?.pinnedFile.map { LeftFile($0) }
             put(rewritten, listing, marks)
             run.report.rewrittenCount += 1
             run.report.droppedCount += marks.droppedCount + listing.droppedOtherCount
             returnReserve(run)
             leave(&run, isClean: !marks.hasLaterDrops)
+        case (.closed, _): break
         case (.failed(let failure), _):
             take(failure, &run)
         default:
@@ -237,8 +243,10 @@ extension StoreCore {
             var isDropped = false
             let isPast = entry.seq < run.historySeq
             if entry.isSave {
-                if let found = table.ordinal(firstSeq: entry.firstSeq), table[found].segment == listing.number,
-                    table[found].offset == entry.offset, !table[found].isHole
+                let found = table.ordinal(firstSeq: entry.firstSeq, near: marks.lastOrdinal)
+                marks.lastOrdinal = found ?? marks.lastOrdinal
+                if let found, table[found].segment == listing.number, table[found].offset == entry.offset,
+                    !table[found].isHole
                 {
                     ordinal = found
                 } else {
