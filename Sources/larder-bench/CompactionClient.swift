@@ -15,10 +15,11 @@ private nonisolated(unsafe) var isToEnd: sig_atomic_t = 0
 func runCompaction(socket path: String, bytesPerSecond: Int) throws(BenchError) {
     signal(SIGTERM) { _ in isToEnd = 1 }
     let socket = try GreetedSocket(path: path)
-    let id: UInt32 = 1
-    let started = monotonicNanoseconds()
-    try send(Compact(historySince: .max, includesLast: true, bytesPerSecond: bytesPerSecond), id, socket)
-    ResultLine("compacting").print()
+    var id: UInt32 = 1
+    var started = monotonicNanoseconds()
+    let compact = Compact(historySince: .max, includesLast: true, bytesPerSecond: bytesPerSecond)
+    try send(compact, id, socket)
+    var hasBegun = false
     var isCancelled = false
     var compacted: Compacted?
     var ended = started
@@ -28,6 +29,17 @@ func runCompaction(socket path: String, bytesPerSecond: Int) throws(BenchError) 
         let (header, body) = try socket.frame()
         ended = monotonicNanoseconds()
         var reader = ByteReader(body)
+        let refusal = header.messageType == .error ? try? ErrorReply(from: &reader) : nil
+        if !hasBegun, refusal?.number == .busy {
+            // One that was cancelled still has to end.
+            usleep(20_000)
+            id += 1
+            started = monotonicNanoseconds()
+            try send(compact, id, socket)
+            continue
+        }
+        if !hasBegun { ResultLine("compacting").print() }
+        hasBegun = true
         switch header.messageType {
         case .progress: break
         case .compacted:
@@ -35,8 +47,7 @@ func runCompaction(socket path: String, bytesPerSecond: Int) throws(BenchError) 
             isOver = true
         case .error where isCancelled: isOver = true
         case .error:
-            let reply = try? ErrorReply(from: &reader)
-            throw .child("no compaction: \(reply?.message ?? "an error that does not parse")")
+            throw .child("no compaction: \(refusal?.message ?? "an error that does not parse")")
         default: throw .wrong("type \(header.type) answers COMPACT")
         }
         if isToEnd != 0, !isOver, !isCancelled {
