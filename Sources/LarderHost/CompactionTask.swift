@@ -46,7 +46,7 @@ extension Host {
     func begin(_ task: CompactionTask) -> String? {
         if compactionWorker == nil {
             do throws(LoopError) {
-                compactionWorker = try WorkerThread(loop: loop, name: "larder-compact")
+                compactionWorker = try WorkerThread(loop: loop, name: "larder-compact", givesWay: true)
             } catch { return "no thread could be made for it: \(error)" }
         }
         task.order.floorMax = lowestPlace.addingReportingOverflow(1).partialValue

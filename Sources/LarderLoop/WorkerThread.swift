@@ -25,7 +25,9 @@ public final class WorkerThread {
 
     /// At most `capacity` jobs are pending at a time. The name shows in `ps` and debuggers (15 bytes). It keeps the
     /// loop alive until closed.
-    public init(loop: Loop, name: String, capacity: Int = 8) throws(LoopError) {
+    ///
+    /// - Parameter givesWay: other threads go first where they compete for a CPU.
+    public init(loop: Loop, name: String, capacity: Int = 8, givesWay: Bool = false) throws(LoopError) {
         precondition(capacity > 0)
         self.loop = loop
         self.capacity = capacity
@@ -36,7 +38,7 @@ public final class WorkerThread {
         let async = try AsyncHandle(loop: loop)
         let shared: SharedQueue
         do throws(LoopError) {
-            shared = try SharedQueue(name: name, wake: async.sender)
+            shared = try SharedQueue(name: name, givesWay: givesWay, wake: async.sender)
         } catch {
             async.close()
             throw error
@@ -116,14 +118,18 @@ private final class SharedQueue: @unchecked Sendable {
         var hasEnded = false
     }
 
+    /// A tenth of the share of others, near enough.
+    private static let givingWay: Int32 = 10
     private let name: String
+    private let givesWay: Bool
     private let wake: AsyncPointer
     private let state = Mutex(State())
     /// Owned; its value is the number of waiting jobs, plus one for the stop.
     private let semaphore = UnsafeMutablePointer<uv_sem_t>.allocate(capacity: 1)
 
-    init(name: String, wake: AsyncPointer) throws(LoopError) {
+    init(name: String, givesWay: Bool, wake: AsyncPointer) throws(LoopError) {
         self.name = name
+        self.givesWay = givesWay
         self.wake = wake
         let code = uv_sem_init(semaphore, 0)
         if code < 0 {
@@ -157,6 +163,8 @@ private final class SharedQueue: @unchecked Sendable {
 
     func runJobs() {
         larder_thread_name(name)
+        // Of this thread alone, as Linux has it. Where it may not, it goes on as the others.
+        if givesWay { _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, SharedQueue.givingWay) }
         while let job = next() {
             job.run()
             state.withLock { $0.done.append(job) }

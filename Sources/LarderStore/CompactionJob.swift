@@ -2,6 +2,7 @@
 
 import Glibc
 import LarderFormat
+import Synchronization
 
 /// What every job of a compaction knows. Immutable; any thread.
 struct CompactionContext: Sendable {
@@ -47,6 +48,7 @@ public struct CompactionJob: @unchecked Sendable {
         case protect([(number: UInt32, end: Int)])
         case list(number: UInt32, byteCount: Int)
         case rewrite(SegmentListing, Marks, removesCheckpoint: Bool)
+        case close(LeftFile)
     }
 
     let context: CompactionContext
@@ -64,6 +66,9 @@ public struct CompactionJob: @unchecked Sendable {
             case .rewrite(let listing, let marks, let removesCheckpoint):
                 return CompactionResult(
                     .rewritten(try context.rewrite(listing, marks, removesCheckpoint: removesCheckpoint, &pace)))
+            case .close(let file):
+                file.close()
+                return CompactionResult(.closed)
             }
         } catch { return CompactionResult(.failed(error)) }
     }
@@ -79,12 +84,24 @@ public struct CompactionJob: @unchecked Sendable {
     }
 }
 
+/// The old file of a segment that was rewritten. It has no name any more: closing it gives its blocks and its pages back,
+/// which takes tens of milliseconds.
+final class LeftFile: Sendable {
+    private let file: Mutex<ReadFile?>
+
+    init(_ file: ReadFile) { self.file = Mutex(file) }
+
+    /// Closes it, unless a read of it is under way.
+    func close() { file.withLock { $0 = nil } }
+}
+
 /// What a job came to.
 public struct CompactionResult: Sendable {
     enum Outcome {
         case protected(Set<UInt64>)
         case listed(SegmentListing)
         case rewritten(RewrittenSegment)
+        case closed
         case failed(CompactionFailure)
     }
 

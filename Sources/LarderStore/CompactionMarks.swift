@@ -16,8 +16,10 @@ extension StoreCore {
             var isDropped = false
             let isPast = entry.seq < run.historySeq
             if entry.isSave {
-                if let found = table.ordinal(firstSeq: entry.firstSeq), table[found].segment == listing.number,
-                    table[found].offset == entry.offset, !table[found].isHole
+                let found = table.ordinal(firstSeq: entry.firstSeq, near: marks.lastOrdinal)
+                marks.lastOrdinal = found ?? marks.lastOrdinal
+                if let found, table[found].segment == listing.number, table[found].offset == entry.offset,
+                    !table[found].isHole
                 {
                     ordinal = found
                 } else {

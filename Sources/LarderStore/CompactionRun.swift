@@ -51,6 +51,8 @@ struct CompactionRun {
     /// What a job came to, until the next step takes it in.
     var result: CompactionResult?
     var isJobOut = false
+    /// To be closed by the next job.
+    var leftFile: LeftFile?
     /// Its last step was taken.
     var isOver = false
     let cancelled = CancelFlag()
@@ -70,6 +72,8 @@ struct Marks {
     /// The record's ordinal where an entry is what the library holds, else `none`.
     var ordinals: ContiguousArray<UInt32> = []
     var isDropped: ContiguousArray<Bool> = []
+    /// The ordinal of the last entry's record; the next one's often follows.
+    var lastOrdinal: UInt32 = 0
     var droppedCount = 0
     /// Bytes of the entries that stay.
     var keptByteCount = 0

@@ -15,6 +15,10 @@ extension StoreCore {
             run.result = nil
             take(result, &run)
         }
+        if let file = run.leftFile {
+            run.leftFile = nil
+            return hand(.close(file), &run)
+        }
         if run.cancelled.isSet, !isEnding(run) { end(&run, "it was cancelled") }
         if let failure, !isEnding(run) { end(&run, "the store only reads: \(failure)") }
         return step(&run, now: now)
@@ -213,6 +217,7 @@ extension StoreCore {
             (.rewritten(let rewritten), .lending(let listing, let marks)):
             run.hasDroppedCheckpoint = true
             replayStart = LogPosition(segment: 0, offset: 0)
+            run.leftFile = segment(listing.number)?.pinnedFile.map { LeftFile($0) }
             put(rewritten, listing, marks)
             run.report.rewrittenCount += 1
             run.report.droppedCount += marks.droppedCount + listing.droppedOtherCount
@@ -220,7 +225,9 @@ extension StoreCore {
             let phase = run.phase
             leave(&run, isClean: !marks.hasLaterDrops)
             // The old file's room is there as soon as nobody reads it.
+            if case .lending = phase { run.leftFile = nil }
             returnReserve(phase)
+        case (.closed, _): break
         case (.failed(let failure), _):
             take(failure, &run)
         default:

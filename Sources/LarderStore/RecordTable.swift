@@ -123,9 +123,11 @@ struct RecordTable: ~Copyable {
     }
 
     /// The first ordinal whose first seq is `seq` or more; `count` when there is none.
-    func firstOrdinal(atOrAfter seq: UInt64) -> Int {
-        var low = 0
-        var high = count
+    func firstOrdinal(atOrAfter seq: UInt64) -> Int { firstOrdinal(atOrAfter: seq, 0, count) }
+
+    /// - Parameter low: it is not before this, and not behind `high`.
+    private func firstOrdinal(atOrAfter seq: UInt64, _ low: Int, _ high: Int) -> Int {
+        var (low, high) = (low, high)
         while low < high {
             let middle = (low &+ high) / 2
             if firstSeq(UInt32(truncatingIfNeeded: middle)) < seq { low = middle &+ 1 } else { high = middle }
@@ -136,6 +138,20 @@ struct RecordTable: ~Copyable {
     /// The ordinal that was given for this first seq, hole or not.
     func ordinal(firstSeq seq: UInt64) -> UInt32? {
         let at = firstOrdinal(atOrAfter: seq)
+        guard at < count, firstSeq(UInt32(truncatingIfNeeded: at)) == seq else { return nil }
+        return UInt32(truncatingIfNeeded: at)
+    }
+
+    /// The same, cheaper where it lies at `hint` or a little behind.
+    func ordinal(firstSeq seq: UInt64, near hint: UInt32) -> UInt32? {
+        var low = Int(hint)
+        guard low < count, firstSeq(hint) <= seq else { return ordinal(firstSeq: seq) }
+        var step = 1
+        while low + step < count, firstSeq(UInt32(truncatingIfNeeded: low + step)) < seq {
+            low += step
+            step *= 2
+        }
+        let at = firstOrdinal(atOrAfter: seq, low, min(low + step, count))
         guard at < count, firstSeq(UInt32(truncatingIfNeeded: at)) == seq else { return nil }
         return UInt32(truncatingIfNeeded: at)
     }

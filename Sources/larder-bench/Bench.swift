@@ -64,6 +64,8 @@ final class Bench {
         if wants(.latency) { try measureLatency() }
         // Last, for it changes the library.
         if wants(.changed) { try measureChanged() }
+        if wants(.compact) { try measureCompaction() }
+        if wants(.beside) { try measureBesideCompaction() }
     }
 
     /// Has what was written or removed so far reach the disk, so that it does not disturb what is measured next.
@@ -104,9 +106,10 @@ final class Bench {
         return host
     }
 
-    func importArguments(_ more: [String] = []) -> [String] {
+    /// - Parameter count: records of the dataset; nil: all.
+    func importArguments(_ more: [String] = [], count: Int? = nil) -> [String] {
         [
-            "import", dataset, "\(recordCount)", "--batch", "\(options.bulk.batchByteCount)", "--window",
+            "import", dataset, "\(count ?? recordCount)", "--batch", "\(options.bulk.batchByteCount)", "--window",
             "\(options.bulk.windowByteCount)",
         ] + more
     }

@@ -27,6 +27,22 @@ func runClient(_ arguments: [String]) throws(BenchError) {
         else { throw .usage("client get SOCKET DATASET RECORDS DEPTH SECONDS CPU") }
         if cpu >= 0 { _ = larder_pin(0, cpu) }
         try runGets(socket: socket, dataset: dataset, recordCount: recordCount, depth: depth, seconds: duration)
+    case "pace":
+        guard rest.count == 2, let perSecond = Int(rest[0]), let duration = Double(rest[1]), perSecond > 0 else {
+            throw .usage("client pace SOCKET DATASET RECORDS PER_SECOND SECONDS")
+        }
+        try runPacedGets(
+            socket: socket, dataset: dataset, recordCount: recordCount, perSecond: perSecond, seconds: duration)
+    case "delete":
+        guard rest.count == 2, let stride = Int(rest[0]), let copy = Int(rest[1]), stride > 0 else {
+            throw .usage("client delete SOCKET DATASET RECORDS STRIDE COPY")
+        }
+        try runDeletes(socket: socket, dataset: dataset, recordCount: recordCount, stride: stride, copy: copy)
+    case "compact":
+        guard rest.count == 1, let rate = Int(rest[0]), rate >= 0 else {
+            throw .usage("client compact SOCKET DATASET RECORDS BYTES_PER_SECOND")
+        }
+        try runCompaction(socket: socket, bytesPerSecond: rate)
     case "scan":
         try runScans(socket: socket)
     default: throw .usage("no client is called \(arguments[0])")
@@ -40,6 +56,9 @@ private func importOptions(_ arguments: [String]) throws(BenchError) -> ImportOp
         switch option {
         case "--shuffled": options.shape.isShuffled = true
         case "--changed": options.shape.changedBy = try Options.integer(option, &arguments, 1...1_000)
+        case "--changed-every": options.shape.changedStride = try Options.integer(option, &arguments, 1...1_000)
+        case "--copy": options.shape.copy = try Options.integer(option, &arguments, 0...1_000)
+        case "--total": options.totalCount = try Options.integer(option, &arguments, 0...1_000_000_000)
         case "--no-read-back": options.skipsReadBack = true
         case "--batch": options.bulk.batchByteCount = try Options.integer(option, &arguments, 1...4_000_000)
         case "--window": options.bulk.windowByteCount = try Options.integer(option, &arguments, 1...1_000_000_000)

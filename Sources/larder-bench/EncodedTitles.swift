@@ -8,8 +8,11 @@ final class EncodedTitles {
     struct Shape {
         /// In random order; the same one every time.
         var isShuffled = false
-        /// Added to the vote count of every tenth record; 0: none is changed.
+        /// Added to the vote count of one record in `changedStride`; 0: none is changed.
         var changedBy = 0
+        var changedStride = EncodedTitles.changedStride
+        /// Records of another copy have ids of their own.
+        var copy = 0
     }
 
     private let memory: UnsafeMutableRawPointer
@@ -19,7 +22,7 @@ final class EncodedTitles {
     var count: Int { keyByteCounts.count }
     /// Bytes of all records.
     var byteCount: Int { offsets[count] }
-    /// Every so many records one is changed.
+    /// Of so many records one is changed, unless it is said otherwise.
     static let changedStride = 10
 
     init(_ titles: PackedTitles, _ shape: Shape = Shape()) throws(BenchError) {
@@ -34,13 +37,14 @@ final class EncodedTitles {
         keyByteCounts.reserveCapacity(titles.count)
         var writer = RawWriter(memory)
         for index in order {
-            let votes = index % EncodedTitles.changedStride == 0 ? shape.changedBy : 0
-            keyByteCounts.append(UInt8(titles[index].encode(into: &writer, votes: votes)))
+            let votes = index % shape.changedStride == 0 ? shape.changedBy : 0
+            keyByteCounts.append(UInt8(titles[index].of(copy: shape.copy).encode(into: &writer, votes: votes)))
             offsets.append(writer.at - memory)
         }
         for position in 0..<min(100, titles.count) {
             let index = order[position]
-            let record = titles[index].record(votes: index % EncodedTitles.changedStride == 0 ? shape.changedBy : 0)
+            let votes = index % shape.changedStride == 0 ? shape.changedBy : 0
+            let record = titles[index].of(copy: shape.copy).record(votes: votes)
             let plain = try told { () throws(FormatError) in try record.encode(Kind.title) }
             try expect(plain.elementsEqual(self[position]), "record \(index) has two encodings")
         }

@@ -59,6 +59,54 @@ func runGets(
     line.print()
 }
 
+/// Asks for one random record at a time, so many a second, and prints how long an answer took from when its request was
+/// due: one that was held up counts for those that wait behind it too. One record in ten may be deleted.
+func runPacedGets(
+    socket path: String, dataset: String, recordCount: Int, perSecond: Int, seconds duration: Double
+) throws(BenchError) {
+    let keys = try KeyTable(try EncodedTitles(try PackedTitles(path: dataset, recordCount: recordCount)))
+    let socket = try GreetedSocket(path: path)
+    var random = SplitMix(seed: 8)
+    let room = UnsafeMutableRawPointer.allocate(byteCount: 64, alignment: 16)
+    defer { room.deallocate() }
+    var latencies = ContiguousArray<Int64>()
+    let interval = 1_000_000_000 / Int64(perSecond)
+    let started = monotonicNanoseconds()
+    var due = started
+    var now = started
+    while due < started + Int64(duration * 1e9) {
+        if now < due { usleep(UInt32((due - now) / 1_000)) }
+        let key = keys[random.below(keys.count)]
+        var writer = RawWriter(room)
+        FrameHeader(bodyByteCount: 2 + key.count, type: MessageType.get.rawValue, id: 1).encode(into: &writer)
+        writer.u8(UInt8(Kind.title.number))
+        writer.u8(UInt8(key.count))
+        writer.raw(key)
+        try socket.send(UnsafeRawBufferPointer(start: room, count: writer.at - room))
+        let (header, body) = try socket.frame()
+        switch header.messageType {
+        case .record: _ = try check(body, against: key)
+        case .error:
+            var reader = ByteReader(body)
+            let reply = try? ErrorReply(from: &reader)
+            try expect(reply?.number == .notFound, "an error answers GET: \(reply?.message ?? "it does not parse")")
+        default: throw .wrong("type \(header.type) answers GET")
+        }
+        now = monotonicNanoseconds()
+        latencies.append(now - due)
+        due += interval
+    }
+    latencies.sort()
+    var line = ResultLine()
+    line.set("started", Int(started))
+    line.set("ended", Int(now))
+    line.set("count", latencies.count)
+    line.set("p50_microseconds", Double(latencies[latencies.count / 2]) / 1_000, places: 1)
+    line.set("p99_microseconds", Double(latencies[latencies.count * 99 / 100]) / 1_000, places: 1)
+    line.set("max_microseconds", Double(latencies[latencies.count - 1]) / 1_000, places: 1)
+    line.print()
+}
+
 /// The keys alone, close together, so that the client misses the cache about once for each.
 private final class KeyTable {
     private let memory: UnsafeMutableRawPointer

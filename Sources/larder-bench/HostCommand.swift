@@ -11,6 +11,8 @@ func runHost(library: String, socket: String, memoryLogByteCount: Int?) throws(B
     _ = larder_set_death_signal(SIGKILL)
     var options = HostOptions(library: library, socket: socket)
     options.version = "bench"
+    // A compaction is measured where it is asked for, and nowhere else.
+    options.compaction.isAutomatic = false
     options.log = { text in if !text.hasPrefix("stopping") { progress("host: \(text)") } }
     if let memoryLogByteCount { options.files = try MemoryLogFiles(byteCount: memoryLogByteCount) }
     do throws(HostError) { return try Host(options: options).run() } catch { throw .child("\(error)") }

@@ -140,11 +140,15 @@ extension Bench {
         let records = try EncodedTitles(titles)
         progress("importing, for a host that is killed")
         var host = try freshHost()
-        _ = try host.client(importArguments())
+        let total = recordCount * options.copyCount
+        for copy in 0..<options.copyCount {
+            _ = try host.client(importArguments(["--copy", "\(copy)", "--total", "\((copy + 1) * recordCount)"]))
+        }
         var random = SplitMix(seed: 6)
         for isCrash in [true, false] {
             var samples = Samples()
             var closing = Samples()
+            var hostCPU = Samples()
             for run in 1...5 {
                 progress("open after \(isCrash ? "kill -9" : "a close"), run \(run) of 5")
                 let before = monotonicNanoseconds()
@@ -158,14 +162,18 @@ extension Bench {
                     try client.get(kind: Kind.title.number, key: Array(records.key(position)))
                 }
                 samples.add(seconds(from: host.startedAt, to: monotonicNanoseconds()))
+                hostCPU.add(host.cpuSeconds)
                 try expect(stored?.record.elementsEqual(records[position]) == true, "record \(position) differs")
                 client.close()
             }
             var line = ResultLine("open")
             line.set("after", isCrash ? "kill" : "close")
-            line.set(seconds: samples, records: recordCount, byteCount: logByteCount)
+            line.set(seconds: samples, records: total, byteCount: logByteCount * options.copyCount)
+            line.set("host_cpu_seconds", hostCPU.median)
             if !isCrash { line.set("close_seconds", closing.median, places: 4) }
-            line.set("anonymous_bytes", host.anonymousByteCount)
+            let anonymous = host.anonymousByteCount
+            line.set("anonymous_bytes", anonymous)
+            line.set("anonymous_bytes_per_record", Double(max(0, anonymous - 67_108_864)) / Double(total), places: 1)
             say(line)
         }
         try host.stop()

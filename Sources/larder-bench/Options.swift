@@ -3,7 +3,8 @@
 /// What a run measures, in the order in which it does.
 enum Figure: String, CaseIterable {
     case probe, socket, ceiling, `import`, subscriber, null, memory, size, shuffled, reimport, replay, get, open,
-        `where`, pages, search, latency, changed
+        `where`, pages, search, latency, changed, compact,
+        beside
 
     /// Measured in one round with imports, one after the other, so that they can be compared.
     var isOfImport: Bool {
@@ -33,6 +34,8 @@ enum Figure: String, CaseIterable {
         case .search: "from start to a search's first page, with the log in the page cache and without"
         case .latency: "gets beside clients that have every record looked at"
         case .changed: "import again with one record in ten changed (merge)"
+        case .compact: "a compaction at full rate with half of the records changed and a tenth deleted"
+        case .beside: "imports, and gets at a fixed pace, beside a compaction at the host's rate and at full rate"
         }
     }
 }
@@ -47,6 +50,8 @@ struct Options {
     /// Where files are made and removed again; nil: a temporary directory.
     var directory: String?
     var dataset: String?
+    /// Of the dataset, each with ids of its own, in the library that `open` opens.
+    var copyCount = 1
     var ceiling: String?
     var bulk = ImportOptions().bulk
 
@@ -61,6 +66,7 @@ struct Options {
             case "--batch": bulk.batchByteCount = try Options.integer(option, &arguments, 1...4_000_000)
             case "--window": bulk.windowByteCount = try Options.integer(option, &arguments, 1...1_000_000_000)
             case "--directory": directory = try Options.value(option, &arguments)
+            case "--copies": copyCount = try Options.integer(option, &arguments, 1...100)
             case "--dataset": dataset = try Options.value(option, &arguments)
             case "--ceiling": ceiling = try Options.value(option, &arguments)
             case "--only":
@@ -112,6 +118,7 @@ struct Options {
               --only FIGURE,…        these alone
               --directory DIR        where files are made, and removed in the end (TMPDIR, else /var/tmp); on the disk
                                      that is to be measured
+              --copies N             of the dataset in the library of `open`, each with ids of its own (1)
               --dataset FILE.bin     a dataset that was written before
               --ceiling PROGRAM      the C yardstick
               --get-milliseconds N   length of each get measurement (1000)
@@ -121,6 +128,7 @@ struct Options {
             examples:
               larder-bench all --records 100000 --runs 1
               larder-bench import --directory /mnt/disk
+              larder-bench open --records 1000000 --copies 10
               larder-bench all --only import,replay --ceiling ./ceiling > figures.jsonl
 
             """

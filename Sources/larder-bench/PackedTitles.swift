@@ -4,7 +4,7 @@ import Glibc
 
 /// One record of the file; its strings lie in the mapping.
 struct PackedTitle {
-    let id: Int64
+    var id: Int64
     let isSeries: Bool
     /// yyyymmdd
     let date: Int32
@@ -14,6 +14,13 @@ struct PackedTitle {
     let originalName: UnsafeRawBufferPointer?
     let overview: UnsafeRawBufferPointer
     let posterPath: UnsafeRawBufferPointer
+
+    /// The same with an id that no other copy has.
+    func of(copy: Int) -> PackedTitle {
+        var title = self
+        title.id = id + Int64(copy) << 32
+        return title
+    }
 }
 
 /// The first records of a file of `Dataset`'s layout. Mapped for as long as this lives.

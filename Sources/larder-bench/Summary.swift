@@ -25,7 +25,7 @@ extension Bench {
 
     private func title(_ line: ResultLine) -> String {
         var words: [String] = []
-        for name in ["figure", "start", "cache", "after", "cpus", "condition", "order", "query"] {
+        for name in ["figure", "start", "cache", "after", "cpus", "condition", "order", "query", "rate"] {
             if case .text(let text)? = line[name] { words.append(text) }
         }
         if let depth = line.number("depth") { words.append("depth \(Int(depth))") }
@@ -49,6 +49,12 @@ extension Bench {
         if let first = line.number("first_page_microseconds") { return "\(Bench.short(first)) us the first" }
         if line["scans_at_once"] != nil, let p99 = line.number("p99_microseconds") {
             return "p99 \(Bench.short(p99 / 1_000)) ms"
+        }
+        if case .text("compaction")? = line["figure"], let rate = line.number("bytes_per_second") {
+            return "\(Bench.short(line.number("seconds"))) s, \(Bench.short(rate / 1_048_576)) MiB/s"
+        }
+        if let p99 = line.number("get_p99_microseconds"), let rate = line.number("records_per_second") {
+            return "\(Bench.short(rate / 1_000)) k records/s, p99 of gets \(Bench.short(p99 / 1_000)) ms"
         }
         if let rate = line.number("records_per_second") { return "\(Bench.short(rate / 1_000)) k records/s" }
         if let rate = line.number("bytes_per_second") { return "\(Bench.short(rate / 1e6)) MB/s" }
@@ -86,8 +92,36 @@ extension Bench {
         case "search": return Aim(text: "1 s from a cold start", isMet: line.number("seconds").map { $0 <= 1 })
         case "get_beside_scans":
             return Aim(text: "p99 under 5 ms", isMet: line.number("p99_microseconds").map { $0 < 5_000 })
+        case "open": return openAim(line)
+        case "compaction":
+            let ratio = line.number("ratio_to_live")
+            return Aim(text: "\(Bench.short(ratio)) of live entries; 1.01", isMet: ratio.map { $0 <= 1.01 })
+        case "beside_compaction": return besideAim(line)
         default: return nil
         }
+    }
+
+    private func openAim(_ line: ResultLine) -> Aim? {
+        guard let count = line.number("records"), let time = line.number("seconds_min"),
+            case .text(let after)? = line["after"],
+            let bytes = line.number("anonymous_bytes_per_record")
+        else { return nil }
+        // What holds for a million holds for fewer, and what for ten for all between.
+        let limit = (count > 1e6 ? [0.3, 1] : [0.035, 0.1])[after == "close" ? 0 : 1]
+        return Aim(
+            text: "\(Bench.short(limit * 1_000)) ms; best \(Bench.short(time * 1_000)). \(Bench.short(bytes)) "
+                + "bytes a record over 64 MiB; 32",
+            isMet: time <= limit && bytes <= 32)
+    }
+
+    private func besideAim(_ line: ResultLine) -> Aim? {
+        guard let ratio = line.number("ratio_to_none"), let p99 = line.number("get_p99_microseconds_min"),
+            let share = line.number("share_at_work_min")
+        else { return nil }
+        return Aim(
+            text:
+                "\(Bench.short(ratio)) of without; 0.6. p99 5 ms; best \(Bench.short(p99 / 1_000)). At work for \(Bench.short(share))",
+            isMet: share < 0.95 ? nil : ratio >= 0.6 && p99 < 5_000)
     }
 
     private func importAim(_ line: ResultLine) -> Aim {

@@ -29,6 +29,12 @@ struct BenchTests {
             case "memory": #expect(try #require(value["rss_anon_bytes"]?.int64) > 0)
             case "probe", "socket": #expect(try #require(value["bytes_per_second"]?.double) > 0)
             case "page": #expect(try #require(value["far_page_microseconds"]?.double) > 0)
+            case "compaction":
+                // Beside the records there are a few blocks and what an import says of itself.
+                #expect((1..<1.1).contains(try #require(value["ratio_to_live"]?.double)))
+            case "beside_compaction":
+                #expect(try #require(value["records_per_second"]?.double) > 0)
+                #expect(try #require(value["get_p99_microseconds"]?.double) > 0)
             default: #expect(try #require(value["records_per_second"]?.double) > 0)
             }
         }
@@ -39,6 +45,7 @@ struct BenchTests {
                 "machine": 1, "probe": 1, "socket": 2, "import": 2, "import_null_log": 1, "memory": 1, "size": 1,
                 "import_shuffled": 1, "reimport": 2, "replay": 4, "get": gets, "open": 2,
                 "list_where": 3, "page": 2, "search": 6, "get_beside_scans": 3, "import_changed": 1,
+                "compaction": 1, "beside_compaction": 3,
             ])
     }
 
