@@ -34,9 +34,9 @@ struct IndexFileHead {
     /// Bytes of each part without its padding, and the CRC of each with it.
     var byteCounts = [0, 0, 0, 0]
     var checksums: [UInt32] = [0, 0, 0, 0]
-    /// Ordinals of the table, holes included; 0 in a sidecar.
+    /// Ordinals of the table, holes included; in a sidecar as many as records.
     var ordinalCount = 0
-    /// Records that are there; 0 in a sidecar.
+    /// Records that are there; of a sidecar those that it creates, or 0: they were not counted.
     var recordCount = 0
 
     init(_ content: Content, of identity: Identity, position: LogPosition, lastSeq: UInt64) {

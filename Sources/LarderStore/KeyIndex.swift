@@ -144,10 +144,21 @@ struct KeyIndex: ~Copyable {
 
     // MARK: Growing
 
+    /// Has so many more fit without growing, and a quarter of all on top, so that it does not grow soon after.
+    mutating func reserve(_ more: Int) {
+        let expected = count + more
+        guard expected > countMax else { return }
+        beginGrowing(capacity: ((expected + expected / 4) / 4 + 1) * 5)
+    }
+
     private mutating func beginGrowing() {
+        beginGrowing(capacity: growth == .double ? slots.capacity * 2 : slots.capacity * 5 / 4)
+    }
+
+    private mutating func beginGrowing(capacity: Int) {
         move(Int.max)
         old = slots
-        slots = SlotTable(capacity: growth == .double ? old.capacity * 2 : old.capacity * 5 / 4)
+        slots = SlotTable(capacity: capacity)
         countMax = KeyIndex.countMax(slots.capacity, growth)
         moveStart = 0
         while old.base[moveStart] != 0 { moveStart = old.behind(moveStart) }

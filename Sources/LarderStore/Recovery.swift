@@ -10,6 +10,7 @@ extension StoreCore {
         do throws(SystemError) { names = try files.list(logPath) ?? [] } catch { throw .system(error) }
         let numbers = names.compactMap { Segment.number(ofName: $0) }.sorted()
         let replay = try restoreCheckpoint(numbers)
+        reserveIndex(numbers.lazy.filter { $0 >= replay?.segment ?? 0 })
         var previousEnd = replay ?? LogPosition(segment: numbers.first ?? 1, offset: 0)
         // All that a checkpoint covers was durable before it was written.
         var knownSynced = replay ?? LogPosition(segment: 0, offset: 0)

@@ -60,6 +60,8 @@ struct Sidecar: Sendable {
             defer { output.close() }
             let position = LogPosition(segment: gathered.segment, offset: gathered.start)
             var head = IndexFileHead(.sidecar, of: identity, position: position, lastSeq: lastSeq)
+            head.recordCount = gathered.changes.reduce(0) { $0 + ($1.isCreated ? 1 : 0) }
+            head.ordinalCount = head.recordCount
             try output.append(SidecarSmallPart(named: named, kinds: kinds, others: gathered.others).encoded)
             try output.endPart(.small, &head)
             for commit in commits { try output.append(commit) }
@@ -184,6 +186,21 @@ extension StoreCore {
     }
 
     // MARK: Opening
+
+    /// Lays the index out for the records that the sidecars of these segments create, so that it does not grow over and
+    /// over while they are applied.
+    mutating func reserveIndex(_ numbers: some Sequence<UInt32>) {
+        guard !options.readsWholeLog else { return }
+        var count = 0
+        for number in numbers {
+            guard let input = try? IndexFileInput(.sidecar, files: files, path: sidecarPath(number)) else { continue }
+            defer { input.close() }
+            guard let head = input.head, head.isOf(identity), head.position.segment == number else { continue }
+            // No more than its file has.
+            count += min(head.recordCount, head.byteCount(.records) / IndexChange.byteCount)
+        }
+        index.reserve(count)
+    }
 
     /// Applies the changes of a segment that is to be read from an offset on, if a sidecar has them.
     ///

@@ -44,6 +44,34 @@ import Testing
         compare(index, model)
     }
 
+    @Test("room that is laid out ahead takes so many without growing", arguments: [0, 3000, 4000])
+    func reserving(countBefore: UInt32) {
+        var random = SplitMix64(seed: UInt64(countBefore))
+        var index = KeyIndex()
+        var model: [UInt32: Set<UInt32>] = [:]
+        func insert(_ ordinal: UInt32, _ index: inout KeyIndex) {
+            let fingerprint = UInt32(truncatingIfNeeded: random.next())
+            index.insert(fingerprint, ordinal: ordinal)
+            model[fingerprint, default: []].insert(ordinal)
+        }
+        for ordinal in 0..<countBefore { insert(ordinal, &index) }
+        index.reserve(20_000)
+        let capacity = index.capacity
+        for ordinal in countBefore..<countBefore + 20_000 {
+            insert(ordinal, &index)
+            // Less by the table that was moved, once that is done.
+            let now = index.capacity
+            #expect(now <= capacity)
+        }
+        let isGrowing = index.isGrowing
+        #expect(!isGrowing)
+        compare(index, model)
+        let before = index.capacity
+        index.reserve(10)
+        let after = index.capacity
+        #expect(before == after)
+    }
+
     @Test("while the table grows every slot is found, and can be taken out", arguments: [UInt64(1), 2, 3])
     func growing(seed: UInt64) {
         var random = SplitMix64(seed: seed)

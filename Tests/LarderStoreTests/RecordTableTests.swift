@@ -41,6 +41,13 @@ import Testing
             table.firstOrdinal(atOrAfter: UInt64.max)
         )
         #expect(before == 0 && after == 1 && end == count)
+        for hint in [0, 1, count / 2, count - 1, count, count + 1] {
+            for seq in stride(from: 0, through: count * 3 + 8, by: 11) {
+                let near = table.ordinal(firstSeq: UInt64(seq), near: UInt32(hint))
+                let plain = table.ordinal(firstSeq: UInt64(seq))
+                #expect(near == plain, "seq \(seq) near \(hint)")
+            }
+        }
         let between = table.ordinal(firstSeq: 6)
         #expect(between == nil)
     }

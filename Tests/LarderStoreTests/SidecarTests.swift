@@ -44,6 +44,25 @@ import Testing
 
     private static func path(_ segment: UInt32) -> String { "library/log/" + Segment.sidecarName(segment) }
 
+    @Test("a sidecar says how many records its changes create")
+    func createdCount() throws {
+        let files = try crashed(try unclosed())
+        let source = try LogSource(library: "library", files: files)
+        var total = 0
+        for number in source.segmentNumbers {
+            guard let input = try? IndexFileInput(.sidecar, files: files, path: Self.path(number)) else { continue }
+            defer { input.close() }
+            var created = 0
+            try source.inspect(segment: number, withEntries: true) { stretch in
+                created += stretch.entries.count { $0.type == EntryType.created }
+                return true
+            }
+            #expect(input.head?.recordCount == created)
+            total += created
+        }
+        #expect(total > 0)
+    }
+
     @Test("after a crash only the last segments are read, and everything is there")
     func afterCrash() throws {
         let driver = try unclosed()
