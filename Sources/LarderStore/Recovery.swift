@@ -117,7 +117,7 @@ extension StoreCore {
         guard at > 0 else { return nil }
         let previous = numbers[at - 1]
         if numbers[at] != previous + 1 { return LogPosition(segment: previous + 1, offset: 0) }
-        return segments.last?.commits.isEmpty == true ? LogPosition(segment: previous, offset: 0) : nil
+        return segments.last?.byteCount == 0 ? LogPosition(segment: previous, offset: 0) : nil
     }
 
     /// Only the last segment may be empty: of several that were made and never filled, the first is kept.

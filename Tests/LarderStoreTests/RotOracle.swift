@@ -55,6 +55,28 @@ extension RotLibrary {
         return report
     }
 
+    /// Opens segments of different times, each of them whole, and holds what is served against what lies in them.
+    ///
+    /// - Returns: the records.
+    func checkMixed(_ mixed: [[UInt8]]) throws -> [RecordKey: ModelRecord] {
+        let driver = try StoreDriver(
+            disk { $0 = mixed }, options: Self.options, model: model, now: 90_000_000)
+        defer { driver.store.close() }
+        guard driver.store.report.lostSpans.isEmpty, driver.store.report.cutByteCount == 0 else {
+            throw Mismatch("it is said to be damaged: \(driver.store.report)")
+        }
+        var seqs: Set<UInt64> = []
+        for (at, bytes) in mixed.enumerated() {
+            for block in try Self.blocks(bytes, segment: UInt32(at + 1), epoch: epoch) {
+                seqs.formUnion(block.entries.map(\.seq))
+            }
+        }
+        let events = allEvents.filter { seqs.contains($0.seq) }
+        let replay = Replay(events)
+        try compare(driver, replay, events)
+        return replay.records
+    }
+
     /// Only what was hit may be lost, and only what nothing vouches for may be cut.
     private func checkExtent(_ report: RecoveryReport, _ hit: [Block]) throws {
         var allowed: [ClosedRange<UInt64>] = []
@@ -97,7 +119,7 @@ extension RotLibrary {
             got?.commit = expected?.commit ?? 0
             guard got == expected else {
                 throw Mismatch(
-                    "event \(at) is \(got.map { "\($0)" } ?? "absent"), not \(expected.map { "\($0)" } ?? "absent")"
+                    "\(driver.store.report.lostSpans): event \(at) is \(got.map { "\($0)" } ?? "absent"), not \(expected.map { "\($0)" } ?? "absent")"
                         .prefixed)
             }
         }
