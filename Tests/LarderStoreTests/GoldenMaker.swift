@@ -99,6 +99,8 @@ struct GoldenMaker {
     /// What is left of the clear's run are its flags, in segments of which nothing else stays.
     private func compacted(_ driver: StoreDriver) throws {
         try segmentsAndRun(driver)
+        for n in 0..<5 { try commit(driver, (1...200).map { .book(10_000 + n * 200 + $0, "short") }) }
+        try driver.clear(kind: 2)
         for round in 0..<3 {
             try commit(driver, (1...30).map { .book(1_000 + $0, "\(round) " + String(repeating: "long ", count: 40)) })
         }

@@ -64,6 +64,7 @@ struct RotLibrary {
         var life = RotLife(seed: seed)
         try life.live(driver, files)
         try driver.commitAll()
+        if isCompacted { try life.crossBorder(driver) }
         let earlierEvents = driver.model.events
         earlierSegments = isCompacted ? Self.segments(files) : []
         if isCompacted { try life.compact(driver) }
@@ -161,13 +162,25 @@ private struct RotLife {
         for id in 0..<5 { try driver.write([.book(30_000 + id, "last")]) }
     }
 
+    /// A clear whose run begins in one segment and ends in the next.
+    mutating func crossBorder(_ driver: StoreDriver) throws {
+        // So many that their deletes are more than a segment takes.
+        for first in stride(from: 40_000, to: 47_000, by: 1_000) {
+            try driver.write((first..<first + 1_000).map { .book($0, "b") })
+            try driver.commitAll()
+        }
+        try driver.clear(kind: 2)
+        for round in 130..<150 { try write(driver, round, 0) }
+        try driver.commitAll()
+    }
+
     mutating func compact(_ driver: StoreDriver) throws {
         var request = CompactionRequest()
         request.includesLast = true
         // Some versions are kept, so that they can be undone.
         request.keepsHistorySince = driver.now - 300
         try driver.compact(request)
-        for round in 130..<170 { try write(driver, round, 0) }
+        for round in 150..<180 { try write(driver, round, 0) }
         try driver.commitAll()
     }
 
