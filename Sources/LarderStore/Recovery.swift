@@ -10,6 +10,9 @@ extension StoreCore {
         do throws(SystemError) { names = try files.list(logPath) ?? [] } catch { throw .system(error) }
         let numbers = names.compactMap { Segment.number(ofName: $0) }.sorted()
         let replay = try restoreCheckpoint(numbers)
+        var progress = try OpeningProgress(options.onReading) { () throws(StoreError) in
+            try logByteCount(numbers, from: replay)
+        }
         var previousEnd = replay ?? LogPosition(segment: numbers.first ?? 1, offset: 0)
         // All that a checkpoint covers was durable before it was written.
         var knownSynced = replay ?? LogPosition(segment: 0, offset: 0)
@@ -33,6 +36,8 @@ extension StoreCore {
             if !isCovered { segments.append(Segment(number: number, path: scanner.path)) }
             previousEnd = LogPosition(segment: number, offset: isCovered ? previousEnd.offset : 0)
             var offset = Int(previousEnd.offset)
+            let start = offset
+            defer { progress.pass(scanner.size - start) }
             var end = RepackedEnd()
             gathered = SegmentChanges(segment: number, start: previousEnd.offset)
             if at + 1 < numbers.count, numbers[at + 1] == number + 1, !isRunOpen, let segment = segments.last,
@@ -61,6 +66,7 @@ extension StoreCore {
                     isRunOpen = continues
                     if isWhole, try apply(scanner, header, offset) {
                         offset += Int(header.blockByteCount)
+                        progress.reach(offset - start)
                         previousEnd = LogPosition(segment: number, offset: UInt32(offset))
                         continue
                     }
