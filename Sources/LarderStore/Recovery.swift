@@ -11,6 +11,9 @@ extension StoreCore {
         let numbers = names.compactMap { Segment.number(ofName: $0) }.sorted()
         let replay = try restoreCheckpoint(numbers)
         reserveIndex(numbers.lazy.filter { $0 >= replay?.segment ?? 0 })
+        var progress = try OpeningProgress(options.onReading) { () throws(StoreError) in
+            try logByteCount(numbers, from: replay)
+        }
         var previousEnd = replay ?? LogPosition(segment: numbers.first ?? 1, offset: 0)
         // All that a checkpoint covers was durable before it was written.
         var knownSynced = replay ?? LogPosition(segment: 0, offset: 0)
@@ -34,6 +37,8 @@ extension StoreCore {
             if !isCovered { segments.append(Segment(number: number, path: scanner.path)) }
             previousEnd = LogPosition(segment: number, offset: isCovered ? previousEnd.offset : 0)
             var offset = Int(previousEnd.offset)
+            let start = offset
+            defer { progress.pass(scanner.size - start) }
             var end = RepackedEnd()
             gathered = SegmentChanges(segment: number, start: previousEnd.offset)
             if at + 1 < numbers.count, numbers[at + 1] == number + 1, !isRunOpen, let segment = segments.last,
@@ -62,6 +67,7 @@ extension StoreCore {
                     isRunOpen = continues
                     if isWhole, try apply(scanner, header, offset) {
                         offset += Int(header.blockByteCount)
+                        progress.reach(offset - start)
                         previousEnd = LogPosition(segment: number, offset: UInt32(offset))
                         continue
                     }
@@ -118,7 +124,7 @@ extension StoreCore {
         guard at > 0 else { return nil }
         let previous = numbers[at - 1]
         if numbers[at] != previous + 1 { return LogPosition(segment: previous + 1, offset: 0) }
-        return segments.last?.commits.isEmpty == true ? LogPosition(segment: previous, offset: 0) : nil
+        return segments.last?.byteCount == 0 ? LogPosition(segment: previous, offset: 0) : nil
     }
 
     /// Only the last segment may be empty: of several that were made and never filled, the first is kept.

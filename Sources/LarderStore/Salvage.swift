@@ -10,20 +10,7 @@ extension StoreCore {
         let before = publishedSeq
         gathered.isIncomplete = true
         guard let header, let segment = segments.last else {
-            var next = offset + BlockHeader.alignment
-            var first: UInt64?
-            while next < scanner.size {
-                first = try scanner.header(next, epoch: identity.epoch)?.commits.first?.firstSeq
-                if first != nil { break }
-                next += BlockHeader.alignment
-            }
-            next = min(next, scanner.size)
-            // A log goes on behind damage that is vouched for: at the latest in a later segment.
-            for number in numbers[(at + 1)...] where first == nil {
-                let later = try SegmentScanner(files: files, path: logPath + "/" + Segment.name(number), number: number)
-                defer { later.close() }
-                first = try later.header(0, epoch: identity.epoch)?.commits.first?.firstSeq
-            }
+            let (next, first) = try goodBehind(numbers, at, scanner, offset + BlockHeader.alignment)
             let through = first.map { $0 - 1 } ?? before
             segments.last?.byteCount = next
             segments.last?.lastBlockOffset = nil
@@ -35,18 +22,49 @@ extension StoreCore {
         let block = try scanner.bytes(offset, Int(header.blockByteCount))
         guard let base = block.baseAddress else { return offset + Int(header.blockByteCount) }
         var start = header.byteCount
-        for commit in header.commits {
+        let behind = offset + Int(header.blockByteCount)
+        for (index, commit) in header.commits.enumerated() {
             let end = start + Int(commit.plainByteCount)
-            try salvage(commit, base, start, min(end, block.count), segment, offset)
+            var nextFirst: UInt64?
+            // What a compaction has left of a commit can have any of its seqs.
+            if header.flags & BlockHeader.repacked != 0 {
+                nextFirst =
+                    if index + 1 < header.commits.count { header.commits[index + 1].firstSeq } else {
+                        try goodBehind(numbers, at, scanner, behind).first
+                    }
+            }
+            try salvage(commit, nextFirst, base, start, min(end, block.count), segment, offset)
             start = end
         }
-        segment.byteCount = offset + Int(header.blockByteCount)
+        segment.byteCount = behind
         segment.lastBlockOffset = offset
-        return offset + Int(header.blockByteCount)
+        return behind
     }
 
-    mutating func salvage(
-        _ commit: CommitHeader, _ base: UnsafeRawPointer, _ start: Int, _ end: Int, _ segment: Segment, _ offset: Int
+    /// The next header that checks, looked for from an offset on: where it lies, at the most the segment's end, and the
+    /// first seq behind it, which may be of a later segment. A log goes on behind damage that is vouched for.
+    private func goodBehind(
+        _ numbers: [UInt32], _ at: Int, _ scanner: SegmentScanner, _ start: Int
+    ) throws(StoreError) -> (offset: Int, first: UInt64?) {
+        var next = start
+        var first: UInt64?
+        while next < scanner.size {
+            first = try scanner.header(next, epoch: identity.epoch)?.commits.first?.firstSeq
+            if first != nil { break }
+            next += BlockHeader.alignment
+        }
+        for number in numbers[(at + 1)...] where first == nil {
+            let later = try SegmentScanner(files: files, path: logPath + "/" + Segment.name(number), number: number)
+            defer { later.close() }
+            first = try later.header(0, epoch: identity.epoch)?.commits.first?.firstSeq
+        }
+        return (min(next, scanner.size), first)
+    }
+
+    /// - Parameter nextFirst: seqs of this commit lie below it; nil: each is one more than the one before.
+    private mutating func salvage(
+        _ commit: CommitHeader, _ nextFirst: UInt64?, _ base: UnsafeRawPointer, _ start: Int, _ end: Int,
+        _ segment: Segment, _ offset: Int
     ) throws(StoreError) {
         let seqBefore = publishedSeq
         var at = start
@@ -90,7 +108,8 @@ extension StoreCore {
         if let from = lostFrom {
             // How many entries the commit's end held is known; how many seqs they spanned is not, but it is no fewer.
             let after = lastSeq ?? max(seqBefore, commit.firstSeq - 1)
-            let through = max(after, commit.firstSeq - 1 + min(UInt64(commit.entryCount), UInt64.max - commit.firstSeq))
+            let counted = commit.firstSeq - 1 + min(UInt64(commit.entryCount), UInt64.max - commit.firstSeq)
+            let through = max(after, counted, nextFirst.map { $0 - min($0, 1) } ?? 0)
             report.lostSpans.append(
                 LostSpan(after: after, through: through, segment: segment.number, offset: offset + from))
             publishedSeq = max(publishedSeq, through)

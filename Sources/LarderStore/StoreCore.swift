@@ -31,6 +31,9 @@ public struct StoreOptions: Sendable {
     public var replayByteCountMax = 4_194_304
     /// Opening passes over the checkpoint and checks every byte of the log.
     public var readsWholeLog = false
+    /// Told how many percent of what is to be read of the log were, each number once and ascending, on the thread that
+    /// opens; of a library with nothing to read, nothing.
+    public var onReading: (@Sendable (Int) -> Void)?
 
     public init() {}
 }

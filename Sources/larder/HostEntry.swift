@@ -47,6 +47,7 @@ struct HostEntry {
         options.version = larderVersion
         let isQuiet = isTransient && !isVerbose
         options.log = { if !isQuiet { HostEntry.say($0) } }
+        options.store.onReading = OpeningNotes(since: begun).reading
         let ready = Ready()
         options.onReady = { ready.say?() }
         try refuseForeignDirectory()
@@ -153,7 +154,7 @@ struct HostEntry {
         }
     }
 
-    private static func say(_ line: String) {
+    static func say(_ line: String) {
         _ = "larder: \(line)\n".withCString { write(STDERR_FILENO, $0, strlen($0)) }
     }
 

@@ -46,16 +46,17 @@ enum HostStarter {
         for pid: pid_t, _ end: Int32, _ what: String, _ note: (String) -> Void
     ) throws(Failure) -> pid_t {
         let begun = Clock.monotonic
-        var isNoted = false
+        var noted = ""
         var text = ""
         while true {
             let passed = Clock.monotonic - begun
             if passed > deadlineMilliseconds {
                 throw Failure(what, "it is not ready after \(deadlineMilliseconds / 1_000) s")
             }
-            if passed > noteMilliseconds && !isNoted {
-                note("opening the library …")
-                isNoted = true
+            if passed > noteMilliseconds {
+                let now = OpeningNotes.last(in: text) ?? "opening the library …"
+                if now != noted { note(now) }
+                noted = now
             }
             var ready = pollfd(fd: end, events: Int16(POLLIN), revents: 0)
             if poll(&ready, 1, 500) <= 0 { continue }
@@ -75,7 +76,8 @@ enum HostStarter {
 
     /// The last line that the host said, without the program's name.
     private static func words(of text: String) -> String {
-        guard let line = text.split(separator: "\n").last.map(String.init) else { return "it ended without a word" }
+        let lines = text.split(separator: "\n").filter { !$0.hasPrefix("larder: " + OpeningNotes.prefix) }
+        guard let line = lines.last.map(String.init) else { return "it ended without a word" }
         return line.hasPrefix("larder: ") ? String(line.dropFirst(8)) : line
     }
 

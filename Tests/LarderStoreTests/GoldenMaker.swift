@@ -12,7 +12,7 @@ struct GoldenMaker {
     static let clock: Int64 = 1_769_846_400_000
     /// Not declared by any host: only its number is in the log.
     static let undeclaredKind = 201
-    static let names = ["all-entries", "segments-and-run", "torn-tail", "damaged-block"]
+    static let names = ["all-entries", "segments-and-run", "torn-tail", "damaged-block", "compacted"]
 
     private struct FixedIds: RandomNumberGenerator {
         private var state: UInt64 = 0x9B1F_00C2_A4D3_E5F6
@@ -23,7 +23,7 @@ struct GoldenMaker {
     }
 
     init(_ name: String) throws {
-        options = StoreDriver.options(segment: name == "segments-and-run" ? 16_384 : 1 << 20)
+        options = StoreDriver.options(segment: ["segments-and-run", "compacted"].contains(name) ? 16_384 : 1 << 20)
         options.commitByteCountTarget = 8_192
         var ids = FixedIds()
         files.setContent("library/larder", Identity(now: Self.clock, using: &ids).encoded)
@@ -32,6 +32,7 @@ struct GoldenMaker {
         switch name {
         case "all-entries": try allEntries(driver)
         case "segments-and-run": try segmentsAndRun(driver)
+        case "compacted": try compacted(driver)
         default: for n in 0..<4 { try commit(driver, (1...5).map { .book(n * 10 + $0, "책 \($0)") }) }
         }
         try driver.commitAll()
@@ -95,6 +96,21 @@ struct GoldenMaker {
         try commit(driver, [.book(1, "after the clear")])
     }
 
+    /// What is left of the clear's run are its flags, in segments of which nothing else stays.
+    private func compacted(_ driver: StoreDriver) throws {
+        try segmentsAndRun(driver)
+        for n in 0..<5 { try commit(driver, (1...200).map { .book(10_000 + n * 200 + $0, "short") }) }
+        try driver.clear(kind: 2)
+        for round in 0..<3 {
+            try commit(driver, (1...30).map { .book(1_000 + $0, "\(round) " + String(repeating: "long ", count: 40)) })
+        }
+        try commit(driver, (1...10).map { .deleteBook(1_000 + $0) })
+        var request = CompactionRequest()
+        request.includesLast = true
+        try driver.compact(request)
+        try commit(driver, [.book(1_020, "behind the floor"), .deleteBook(1_011), .book(2_000, "뒤")])
+    }
+
     /// Every file of the library, by its path inside it.
     func content() throws -> [String: [UInt8]] {
         var content = ["larder": files.content("library/larder") ?? []]
@@ -115,6 +131,7 @@ struct GoldenManifest {
     init(_ files: any StoreFiles, path: String = "library") throws {
         var options = StoreDriver.options()
         options.isReadOnly = true
+        options.readsWholeLog = true
         let driver = try StoreDriver(files, path: path, options: options)
         defer { driver.store.close() }
         var lines: [String] = []

@@ -1,6 +1,7 @@
 // Opening a library: what is refused, and with which facts.
 
 import LarderFormat
+import Synchronization
 import Testing
 
 @testable import LarderStore
@@ -52,6 +53,40 @@ import Testing
     func noLibrary() {
         #expect(error(SimulatedFiles()) { $0.creates = false } == .noLibrary(path: "library"))
         #expect(error(SimulatedFiles()) { $0.isReadOnly = true } == .noLibrary(path: "library"))
+    }
+
+    /// Percents, as they come.
+    private final class Told: Sendable {
+        let percents = Mutex<[Int]>([])
+    }
+
+    @Test(
+        "how far the log is read is told in percent, also from a checkpoint on and past sidecars", arguments: [0, 1, 2])
+    func progress(form: Int) throws {
+        let driver = try StoreDriver(SimulatedFiles(seed: 1), options: StoreDriver.options(segment: 65_536))
+        for first in stride(from: 1, to: 4_000, by: 40) {
+            try driver.write((first..<first + 40).map { .book($0, "title \($0)") })
+            try driver.commitAll()
+            if form == 1, first == 2_001 { try driver.reopen() }
+        }
+        let files = try #require(driver.files as? SimulatedFiles)
+        var random = SplitMix64(seed: 1)
+        let found = files.powerCut(.keepsAll, using: &random)
+        let told = Told()
+        var options = driver.options
+        options.readsWholeLog = form == 0
+        options.onReading = { percent in told.percents.withLock { $0.append(percent) } }
+        let store = try Store(path: "library", options: options, files: found, now: 1)
+        let percents = told.percents.withLock { $0 }
+        #expect(percents.count > (form == 0 ? 50 : 2) && percents.last == 100)
+        #expect(zip(percents, percents.dropFirst()).allSatisfy { $0 < $1 } && (0...100).contains(percents[0]))
+        store.close()
+        // From a checkpoint nothing is left to read.
+        told.percents.withLock { $0 = [] }
+        options.readsWholeLog = false
+        let again = try Store(path: "library", options: options, files: found, now: 1)
+        #expect(told.percents.withLock { $0 } == [])
+        again.close()
     }
 
     @Test("a log without an identity is not a library, and is left alone")

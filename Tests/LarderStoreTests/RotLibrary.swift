@@ -26,38 +26,66 @@ struct RotLibrary {
         options.commitByteCountTarget = 8_192
         return options
     }()
-    static let made = Result { try RotLibrary(seed: 11) }
+    static let made = Result { try RotLibrary(seed: 11, isCompacted: false) }
+    private static let compacted = Result { try RotLibrary(seed: 12, isCompacted: true) }
+
+    enum Form: CaseIterable {
+        /// A log as it was written.
+        case log
+        /// One whose first segments were rewritten by a compaction, and that went on.
+        case compacted
+    }
+
+    static func made(_ form: Form) throws -> RotLibrary {
+        switch form {
+        case .log: try made.get()
+        case .compacted: try compacted.get()
+        }
+    }
 
     let identity: [UInt8]
     /// By number, less one.
     let segments: [[UInt8]]
+    /// What a compaction rewrote, as it was before.
+    let earlierSegments: [[UInt8]]
     let epoch: UInt64
     let model: Model
+    /// What is in the log and what a compaction has dropped, in order.
+    let allEvents: [ModelEvent]
     let blocks: [Block]
     /// The highest synced position that a block names: what lies before it is vouched for.
     let synced: LogPosition
 
     static func name(_ number: Int) -> String { "library/log/" + Segment.name(UInt32(number)) }
 
-    init(seed: UInt64) throws {
+    init(seed: UInt64, isCompacted: Bool) throws {
         let files = SimulatedFiles(seed: seed)
         let driver = try StoreDriver(files, options: Self.options)
         var life = RotLife(seed: seed)
         try life.live(driver, files)
         try driver.commitAll()
+        if isCompacted { try life.crossBorder(driver) }
+        let earlierEvents = driver.model.events
+        earlierSegments = isCompacted ? Self.segments(files) : []
+        if isCompacted { try life.compact(driver) }
         model = driver.model
+        allEvents = earlierEvents + model.events.filter { $0.seq > earlierEvents.last?.seq ?? 0 }
         epoch = driver.store.epoch
         driver.store.close()
         identity = files.content("library/larder") ?? []
-        var segments: [[UInt8]] = []
-        while let bytes = files.content(Self.name(segments.count + 1)) { segments.append(bytes) }
-        self.segments = segments
+        segments = Self.segments(files)
         var blocks: [Block] = []
         for (at, bytes) in segments.enumerated() {
             blocks += try Self.blocks(bytes, segment: UInt32(at + 1), epoch: epoch)
         }
         self.blocks = blocks
         synced = blocks.map(\.header.synced).max() ?? LogPosition(segment: 0, offset: 0)
+    }
+
+    private static func segments(_ files: SimulatedFiles) -> [[UInt8]] {
+        var segments: [[UInt8]] = []
+        while let bytes = files.content(name(segments.count + 1)) { segments.append(bytes) }
+        return segments
     }
 
     /// A disk with this library on it, its segments changed.
@@ -134,12 +162,34 @@ private struct RotLife {
         for id in 0..<5 { try driver.write([.book(30_000 + id, "last")]) }
     }
 
+    /// A clear whose run begins in one segment and ends in the next.
+    mutating func crossBorder(_ driver: StoreDriver) throws {
+        // So many that their deletes are more than a segment takes.
+        for first in stride(from: 40_000, to: 47_000, by: 1_000) {
+            try driver.write((first..<first + 1_000).map { .book($0, "b") })
+            try driver.commitAll()
+        }
+        try driver.clear(kind: 2)
+        for round in 130..<150 { try write(driver, round, 0) }
+        try driver.commitAll()
+    }
+
+    mutating func compact(_ driver: StoreDriver) throws {
+        var request = CompactionRequest()
+        request.includesLast = true
+        // Some versions are kept, so that they can be undone.
+        request.keepsHistorySince = driver.now - 300
+        try driver.compact(request)
+        for round in 150..<180 { try write(driver, round, 0) }
+        try driver.commitAll()
+    }
+
     private mutating func write(_ driver: StoreDriver, _ round: Int, _ origin: UInt64) throws {
         switch round % 5 {
         case 0:
             try driver.write(
                 (0..<60).map { .book(1 + round * 60 + $0, "book \($0) of \(round)") }, origin: origin,
-                batchNumber: UInt64(round + 1))
+                batchNumber: origin == 0 ? 0 : UInt64(round + 1))
         case 1: try driver.write((0..<30).map { .book(1 + source.below(round * 60 + 1), "again \($0)") })
         case 2: try driver.write((0..<20).map { _ in .deleteBook(1 + source.below(round * 60 + 1)) })
         default:

@@ -55,6 +55,39 @@ extension RotLibrary {
         return report
     }
 
+    /// Opens segments of different times, each of them whole. Nothing is said to be lost, and all that is served was once
+    /// in the library, under that key.
+    ///
+    /// - Returns: the records.
+    @discardableResult
+    func checkMixed(_ mixed: [[UInt8]]) throws -> [ModelRecord] {
+        let driver = try StoreDriver(disk { $0 = mixed }, options: Self.options, model: model, now: 90_000_000)
+        defer { driver.store.close() }
+        guard driver.store.report.lostSpans.isEmpty, driver.store.report.cutByteCount == 0 else {
+            throw Mismatch("it is said to be damaged: \(driver.store.report)")
+        }
+        var seqs: Set<UInt64> = []
+        for (at, bytes) in mixed.enumerated() {
+            for block in try Self.blocks(bytes, segment: UInt32(at + 1), epoch: epoch) {
+                seqs.formUnion(block.entries.filter { $0.type <= EntryType.deleted }.map(\.seq))
+            }
+        }
+        let events = allEvents.filter { seqs.contains($0.seq) }
+        var reader = Subscriber(driver.store, after: 0)
+        try reader.readToEnd(driver)
+        guard reader.received.map(\.seq) == events.map(\.seq) else {
+            throw Mismatch("the stream gives \(reader.received.count) entries, \(events.count) are there")
+        }
+        let listed = try driver.list(kind: 0, isReverse: false, pageLimit: 500)
+        let bySeq = Dictionary(uniqueKeysWithValues: allEvents.map { ($0.seq, $0) })
+        for record in listed {
+            guard let event = bySeq[record.seq], event.type != EntryType.deleted,
+                Model.fields(event.payload, event.key.kind) == record.fields
+            else { throw Mismatch("\(record) was never in the library") }
+        }
+        return listed
+    }
+
     /// Only what was hit may be lost, and only what nothing vouches for may be cut.
     private func checkExtent(_ report: RecoveryReport, _ hit: [Block]) throws {
         var allowed: [ClosedRange<UInt64>] = []
@@ -97,7 +130,7 @@ extension RotLibrary {
             got?.commit = expected?.commit ?? 0
             guard got == expected else {
                 throw Mismatch(
-                    "event \(at) is \(got.map { "\($0)" } ?? "absent"), not \(expected.map { "\($0)" } ?? "absent")"
+                    "\(driver.store.report.lostSpans): event \(at) is \(got.map { "\($0)" } ?? "absent"), not \(expected.map { "\($0)" } ?? "absent")"
                         .prefixed)
             }
         }

@@ -6,7 +6,7 @@ import Testing
 @testable import LarderStore
 
 @Suite(.serialized) struct RotTests {
-    private func library() throws -> RotLibrary { try RotLibrary.made.get() }
+    private func library(_ form: RotLibrary.Form = .log) throws -> RotLibrary { try RotLibrary.made(form) }
 
     /// A count of the environment's, for longer runs; 0 means all.
     private func count(_ name: String, _ usual: Int) -> Int { Setting.number(name).map { Int($0) } ?? usual }
@@ -22,6 +22,20 @@ import Testing
         #expect(try library.check(library.disk { _ in }, hit: []).lostSpans.isEmpty)
     }
 
+    @Test("the compacted library has rewritten segments, some of which nothing stays, a run's border, and a floor")
+    func compactedShape() throws {
+        let library = try library(.compacted)
+        let repacked = library.blocks.filter { $0.header.flags & BlockHeader.repacked != 0 }
+        #expect(repacked.count >= 8 && repacked.count < library.blocks.count)
+        #expect(repacked.contains { $0.entries.count == 1 && $0.entries[0].type == EntryType.floor })
+        #expect(repacked.contains { $0.header.flags & (BlockHeader.continues | BlockHeader.continued) != 0 })
+        #expect(
+            library.blocks.contains {
+                $0.header.flags & BlockHeader.repacked == 0 && $0.entries.contains { $0.type == 22 }
+            })
+        #expect(try library.check(library.disk { _ in }, hit: []).lostSpans.isEmpty)
+    }
+
     /// Flips bits and says of each whether the block check sees it; those that it does not see must be padding.
     private func checkFlip(_ block: RotLibrary.Block, _ bytes: inout [UInt8], _ epoch: UInt64, bit: Int) {
         let byte = bit / 8
@@ -34,9 +48,11 @@ import Testing
         }
     }
 
-    @Test("a flipped bit is seen by the check of the block that it hits, unless it is padding")
-    func flips() throws {
-        let library = try library()
+    @Test(
+        "a flipped bit is seen by the check of the block that it hits, unless it is padding",
+        arguments: RotLibrary.Form.allCases)
+    func flips(form: RotLibrary.Form) throws {
+        let library = try library(form)
         let wanted = count("LARDER_ROT_FLIPS", 100_000)
         var random = SplitMix64(seed: Setting.number("LARDER_SEED") ?? 5)
         var left = wanted
@@ -56,12 +72,14 @@ import Testing
         }
     }
 
-    @Test("after any flipped bit the store serves all but what it names, and names no more than the entry or block")
-    func flipsAndReopens() throws {
-        let library = try library()
+    @Test(
+        "after any flipped bit the store serves all but what it names, and names no more than the entry or block",
+        arguments: RotLibrary.Form.allCases)
+    func flipsAndReopens(form: RotLibrary.Form) throws {
+        let library = try library(form)
         let seed = Setting.number("LARDER_SEED") ?? 6
         var random = SplitMix64(seed: seed)
-        for round in 0..<count("LARDER_ROT_REOPENS", 150) {
+        for round in 0..<count("LARDER_ROT_REOPENS", form == .log ? 150 : 80) {
             guard let block = library.blocks.randomElement(using: &random) else { return }
             // Half in headers and first entries, which are a small part of the bytes.
             let used =
@@ -103,10 +121,10 @@ import Testing
 
     /// Runs a damage of one block for some blocks, and checks each.
     private func damage(
-        _ what: String, count usual: Int,
+        _ what: String, _ form: RotLibrary.Form = .log, count usual: Int,
         _ change: (RotLibrary, RotLibrary.Block, inout [[UInt8]?], inout SplitMix64) -> [RotLibrary.Block]
     ) throws {
-        let library = try library()
+        let library = try library(form)
         let seed = Setting.number("LARDER_SEED") ?? 7
         var random = SplitMix64(seed: seed)
         for round in 0..<max(usual, count("LARDER_ROT_REOPENS", 0) / 10) {
@@ -136,9 +154,9 @@ import Testing
         return library.blocks.filter { $0.position.segment == block.position.segment && $0.range.overlaps(range) }
     }
 
-    @Test("a block of zeros, or of random bytes, costs that block")
-    func overwritten() throws {
-        try damage("overwritten", count: 12) { library, block, content, random in
+    @Test("a block of zeros, or of random bytes, costs that block", arguments: RotLibrary.Form.allCases)
+    func overwritten(form: RotLibrary.Form) throws {
+        try damage("overwritten", form, count: 12) { library, block, content, random in
             let isZero = Bool.random(using: &random)
             put(block.range.map { _ in isZero ? 0 : UInt8.random(in: 0...255, using: &random) }, at: block, &content)
             return [block]
@@ -158,9 +176,11 @@ import Testing
         }
     }
 
-    @Test("a block that was written to another's place, of this segment or another, costs what it covers")
-    func misdirected() throws {
-        try damage("misdirected", count: 12) { library, block, content, random in
+    @Test(
+        "a block that was written to another's place, of this segment or another, costs what it covers",
+        arguments: RotLibrary.Form.allCases)
+    func misdirected(form: RotLibrary.Form) throws {
+        try damage("misdirected", form, count: 12) { library, block, content, random in
             guard let other = library.blocks.randomElement(using: &random), other.position != block.position else {
                 return []
             }
@@ -184,9 +204,9 @@ import Testing
         }
     }
 
-    @Test("a block of an earlier state of its place costs that block")
-    func halfOld() throws {
-        try damage("half old", count: 12) { library, block, content, random in
+    @Test("a block of an earlier state of its place costs that block", arguments: RotLibrary.Form.allCases)
+    func halfOld(form: RotLibrary.Form) throws {
+        try damage("half old", form, count: 12) { library, block, content, random in
             // Some of its sectors never reached the disk.
             let sectors = block.usedRange.count / 512 + 1
             let sector = Int.random(in: 0..<sectors, using: &random)
