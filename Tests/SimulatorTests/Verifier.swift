@@ -153,7 +153,8 @@ struct Verifier {
         var reasons = candidates.filter { !mayBeInLog($0) || $0.isInLog }.map { batch in
             "\(batch) ended as \(batch.ending)\(batch.isInLog ? " and is in the log before" : "")"
         }
-        candidates = candidates.filter { !$0.isInLog && mayBeInLog($0) }
+        // What was known when it was made up, it has not written.
+        candidates = candidates.filter { !$0.isInLog && mayBeInLog($0) && $0.knownSeq < entry.seq }
         var best: (count: Int, batch: Batch)?
         for batch in candidates {
             let prediction = Decider.predict(batch, on: state, actual: records[at...])
@@ -189,7 +190,7 @@ struct Verifier {
 
     private func clear(_ at: Int) -> (count: Int, request: ClearRequest)? {
         var best: (count: Int, request: ClearRequest)?
-        for clear in truth.clears where !clear.isInLog {
+        for clear in truth.clears where !clear.isInLog && clear.knownSeq < records[at].seq {
             let list = state.list(kind: clear.kind)
             switch clear.ending {
             case .unknown: break
