@@ -120,7 +120,8 @@ final class Simulation {
             if let begun {
                 guard begun.begin() else { throw Difference("the host cannot begin") }
                 host = begun
-                if files.hasPower {
+                // On a full disk it may start without its kinds, which is not played through here.
+                if files.hasPower, begun.store.kinds.count == Films.kinds.count {
                     files.cutPower(afterMutations: Int.max)
                     trace.note("the host has started, last seq \(begun.store.lastSeq)")
                     return
