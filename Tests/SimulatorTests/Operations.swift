@@ -55,6 +55,8 @@ final class Batch: CustomStringConvertible {
     let batchNumber: UInt64
     /// The last seq that was known to be durable when it was made up.
     let knownSeq: UInt64
+    /// The name of the peer that sent it: its origin in the log, but for an import.
+    var sender = ""
     var ending = Ending.unknown
     /// Takes back what came before it.
     var isUndo = false
@@ -119,12 +121,17 @@ final class Batch: CustomStringConvertible {
 final class ClearRequest {
     let kind: Int
     let knownSeq: UInt64
+    let sender: String
+    /// How many batches were sent before it.
+    let batchCount: Int
     var ending = Ending.unknown
     var isInLog = false
 
-    init(kind: Int, knownSeq: UInt64) {
+    init(kind: Int, knownSeq: UInt64, sender: String, batchCount: Int) {
         self.kind = kind
         self.knownSeq = knownSeq
+        self.sender = sender
+        self.batchCount = batchCount
     }
 }
 

@@ -196,6 +196,7 @@ final class Peer {
     func notify<M: WireMessage>(_ message: M, id: UInt32 = 0) { outgoing += message.framed(id: id) }
 
     func send(_ batch: Batch, _ task: ImportTask? = nil) {
+        batch.sender = name
         truth.add(batch)
         trace.note("\(name) sends \(batch)")
         let id = nextID()

@@ -69,7 +69,8 @@ extension Peer {
     }
 
     func clear() {
-        let clear = ClearRequest(kind: dice.below(3), knownSeq: truth.knownSeq)
+        let clear = ClearRequest(
+            kind: dice.below(3), knownSeq: truth.knownSeq, sender: name, batchCount: truth.batches.count)
         truth.clears.append(clear)
         trace.note("\(name) clears kind \(clear.kind)")
         request(Clear(kind: clear.kind), .clear(clear))

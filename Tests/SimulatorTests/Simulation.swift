@@ -114,18 +114,16 @@ final class Simulation {
             options.store = storeOptions
             options.canary = scenario.hostCanary
             options.log = { [trace] in trace.note("host: \($0)") }
-            let begun: Host?
-            do throws(HostError) { begun = try Host(options: options) } catch {
+            do throws(HostError) { host = try Host(options: options) } catch {
                 guard files.openFileCount == 0 else { throw Difference("files are open after \(error)") }
                 guard isFaulty || !files.hasPower else { throw Difference("the library cannot be opened: \(error)") }
-                begun = nil
             }
-            if let begun {
-                guard begun.begin() else { throw Difference("the host cannot begin") }
-                host = begun
-                if files.hasPower {
+            if host != nil {
+                guard host?.begin() == true else { throw Difference("the host cannot begin") }
+                // On a full disk it may start without its kinds, which is not played through here.
+                if files.hasPower, host?.store.kinds.count == Films.kinds.count {
                     files.cutPower(afterMutations: Int.max)
-                    trace.note("the host has started, last seq \(begun.store.lastSeq)")
+                    trace.note("the host has started, last seq \(host?.store.lastSeq ?? 0)")
                     return
                 }
                 try bury()

@@ -30,12 +30,12 @@ import Testing
     func seeds() throws {
         let steps = Self.number("LARDER_STEPS") ?? 120
         let first = Self.number("LARDER_SEED")
-        let count = first == nil ? Self.number("LARDER_SEEDS") ?? 30 : 1
+        let count = Self.number("LARDER_SEEDS") ?? (first == nil ? 30 : 1)
         let start = ContinuousClock.now
         var total = Course(digest: 0)
         var tally = Tally()
         for seed in 0..<count {
-            let course = try Self.run(Scenario(seed: UInt64(first ?? seed + 1), steps: steps))
+            let course = try Self.run(Scenario(seed: UInt64(max(first ?? 1, 0) + seed), steps: steps))
             tally.add(course.tally)
             total.digest = total.digest &* 31 &+ course.digest
             total.stepCount += course.stepCount

@@ -19,6 +19,8 @@ struct Verifier {
     private var entryBySeq: [UInt64: LogEntry] = [:]
     /// Seqs that answers name as those of what they wrote, and whose answers these are.
     private var claims: [UInt64: ObjectIdentifier] = [:]
+    /// Origins of programs, as the log declares them.
+    private var origins: [String: UInt64] = [:]
 
     /// - Parameter log: everything, ascending.
     init(_ truth: Truth, log: [LogEntry]) {
@@ -60,6 +62,7 @@ struct Verifier {
         var lastOfKey: [Key: UInt64] = [:]
         for entry in log {
             entryBySeq[entry.seq] = entry
+            noteOrigin(entry)
             guard let key = entry.key else { continue }
             if let last = lastOfKey[key] { successor[last] = entry.seq }
             lastOfKey[key] = entry.seq
@@ -67,6 +70,17 @@ struct Verifier {
         for entry in truth.entries.values where entryBySeq[entry.seq] != entry {
             let now = entryBySeq[entry.seq].map { "is now \($0)" } ?? "is not in the log"
             throw Difference("an entry that was told of, \(entry), \(now)")
+        }
+    }
+
+    private mutating func noteOrigin(_ entry: LogEntry) {
+        guard entry.type == EntryType.origin else { return }
+        entry.payload.withUnsafeBytes { bytes in
+            var reader = ByteReader(bytes)
+            guard let number = try? reader.varint(), let name = try? reader.text(), (try? reader.text()) == "" else {
+                return
+            }
+            origins[name] = number
         }
     }
 
@@ -153,11 +167,13 @@ struct Verifier {
         var reasons = candidates.filter { !mayBeInLog($0) || $0.isInLog }.map { batch in
             "\(batch) ended as \(batch.ending)\(batch.isInLog ? " and is in the log before" : "")"
         }
-        candidates = candidates.filter { !$0.isInLog && mayBeInLog($0) }
+        // What was known when it was made up, it has not written.
+        candidates = candidates.filter { !$0.isInLog && mayBeInLog($0) && $0.knownSeq < entry.seq }
         var best: (count: Int, batch: Batch)?
         for batch in candidates {
             let prediction = Decider.predict(batch, on: state, actual: records[at...])
-            guard !prediction.entries.isEmpty, matches(prediction.entries, at) else {
+            let origin = batch.origin == 0 ? origins[batch.sender] : batch.origin
+            guard !prediction.entries.isEmpty, matches(prediction.entries, at), records[at].origin == origin else {
                 reasons.append("\(batch) \(firstDifference(prediction.entries, at))")
                 continue
             }
@@ -174,7 +190,7 @@ struct Verifier {
             }
         }
         let clear = entry.isSave ? nil : self.clear(at)
-        if let clear, clear.count > best?.count ?? 0 || clear.count == best?.count && isAnswered(clear.request) {
+        if let clear, best.map({ isBetter(clear, than: $0) }) ?? true {
             clear.request.isInLog = true
             return clear.count
         }
@@ -189,7 +205,7 @@ struct Verifier {
 
     private func clear(_ at: Int) -> (count: Int, request: ClearRequest)? {
         var best: (count: Int, request: ClearRequest)?
-        for clear in truth.clears where !clear.isInLog {
+        for clear in truth.clears where !clear.isInLog && clear.knownSeq < records[at].seq {
             let list = state.list(kind: clear.kind)
             switch clear.ending {
             case .unknown: break
@@ -201,7 +217,7 @@ struct Verifier {
             guard list.count > best?.count ?? 0 || list.count == best?.count && isAnswered(clear) else { continue }
             let isAll = zip(list, records[at...]).allSatisfy { wanted, entry in
                 entry.type == EntryType.deleted && entry.key == wanted.key && entry.firstSeq == wanted.stored.firstSeq
-                    && entry.previousSeq == wanted.stored.seq
+                    && entry.previousSeq == wanted.stored.seq && entry.origin == origins[clear.sender]
             }
             if isAll, isFree(at, list.count, for: clear) { best = (list.count, clear) }
         }
@@ -244,6 +260,15 @@ struct Verifier {
     /// One that was answered goes before one that may have been done, then the larger.
     private func isBetter(_ batch: Batch, _ count: Int, than other: (count: Int, batch: Batch)) -> Bool {
         isAnswered(batch) == isAnswered(other.batch) ? count > other.count : isAnswered(batch)
+    }
+
+    /// The longer one goes first, then what was answered, then what was sent first.
+    private func isBetter(
+        _ clear: (count: Int, request: ClearRequest), than other: (count: Int, batch: Batch)
+    ) -> Bool {
+        if clear.count != other.count { return clear.count > other.count }
+        if isAnswered(clear.request) != isAnswered(other.batch) { return isAnswered(clear.request) }
+        return clear.request.batchCount < other.batch.number
     }
 
     private func isAnswered(_ batch: Batch) -> Bool {
