@@ -100,10 +100,13 @@ struct FaultLife {
                 throw Mismatch("there is no room though nothing is staged")
             }
             origin = 0
-        case 14, 26: driver.beginCompaction(&source, [])
+        case 14, 22: driver.beginCompaction(&source, [])
         case 20: try clear(driver)
         case 25 where definedCount < 12: try define(driver)
         case 30:
+            // Half of the compactions come to their end; a close comes into the midst of the others.
+            let isFinished = source.chance(50)
+            while isFinished, driver.store.isCompacting, driver.failure == nil { try stepCompaction(driver) }
             try driver.commitAll()
             noteAnswers(driver)
             try reopen()
