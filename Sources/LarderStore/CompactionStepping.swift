@@ -226,6 +226,7 @@ extension StoreCore {
             leave(&run, isClean: !marks.hasLaterDrops)
             // The old file's room is there as soon as nobody reads it.
             if case .lending = phase { run.leftFile = nil }
+            if room.fullReason != nil { run.leftFile = nil }
             returnReserve(phase)
         case (.closed, _): break
         case (.failed(let failure), _):
