@@ -36,6 +36,12 @@ struct RotLibrary {
         case compacted
     }
 
+    /// Every one in `.ci/long rot`, else every third, its ends among them.
+    static func some(_ range: ClosedRange<Int>) -> [Int] {
+        let isAll = Setting.number("LARDER_ROT_REOPENS") != nil
+        return range.filter { isAll || $0 == range.upperBound || ($0 - range.lowerBound) % 3 == 0 }
+    }
+
     static func made(_ form: Form) throws -> RotLibrary {
         switch form {
         case .log: try made.get()

@@ -23,7 +23,7 @@ import Testing
     func cutShort(form: RotLibrary.Form) throws {
         let library = try RotLibrary.made(form)
         var random = SplitMix64(seed: 9)
-        for segment in 1...library.segments.count {
+        for segment in RotLibrary.some(1...library.segments.count) {
             let blocks = library.blocks.filter { $0.position.segment == UInt32(segment) }
             for round in 0..<2 {
                 guard let block = blocks.randomElement(using: &random) else { continue }
@@ -46,7 +46,7 @@ import Testing
         arguments: RotLibrary.Form.allCases)
     func missing(form: RotLibrary.Form) throws {
         let library = try RotLibrary.made(form)
-        for segment in 1..<library.segments.count {
+        for segment in RotLibrary.some(1...library.segments.count - 1) {
             try check("segment \(segment) missing", form) { library in
                 library.blocks.filter { $0.position.segment == UInt32(segment) }
             } _: {
@@ -58,7 +58,7 @@ import Testing
     @Test("segments that changed places cost both, and nothing of them is served", arguments: RotLibrary.Form.allCases)
     func swapped(form: RotLibrary.Form) throws {
         let library = try RotLibrary.made(form)
-        for segment in 1..<library.segments.count - 1 {
+        for segment in RotLibrary.some(1...library.segments.count - 2) {
             try check("segments \(segment) and \(segment + 1) swapped", form) { library in
                 library.blocks.filter { [UInt32(segment), UInt32(segment + 1)].contains($0.position.segment) }
             } _: {
@@ -70,7 +70,7 @@ import Testing
     @Test("a segment copied over another costs the one that it covers", arguments: RotLibrary.Form.allCases)
     func copied(form: RotLibrary.Form) throws {
         let library = try RotLibrary.made(form)
-        for segment in 1..<library.segments.count - 1 {
+        for segment in RotLibrary.some(1...library.segments.count - 2) {
             try check("segment \(segment) is a copy of the next", form) { library in
                 library.blocks.filter { $0.position.segment == UInt32(segment) }
             } _: {
@@ -84,7 +84,7 @@ import Testing
     @Test("rewritten segments in front of ones as they were are what a crash in a compaction leaves: the same records")
     func rewrittenUpTo() throws {
         let library = try RotLibrary.made(.compacted)
-        for count in 0...library.earlierSegments.count {
+        for count in RotLibrary.some(0...library.earlierSegments.count) {
             let mixed = library.segments.enumerated().map { at, bytes in
                 at >= count && at < library.earlierSegments.count ? library.earlierSegments[at] : bytes
             }

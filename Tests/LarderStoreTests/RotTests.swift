@@ -53,7 +53,7 @@ import Testing
         arguments: RotLibrary.Form.allCases)
     func flips(form: RotLibrary.Form) throws {
         let library = try library(form)
-        let wanted = count("LARDER_ROT_FLIPS", 100_000)
+        let wanted = count("LARDER_ROT_FLIPS", 50_000)
         var random = SplitMix64(seed: Setting.number("LARDER_SEED") ?? 5)
         var left = wanted
         let byteCount = library.blocks.reduce(0) { $0 + $1.range.count }
@@ -79,7 +79,7 @@ import Testing
         let library = try library(form)
         let seed = Setting.number("LARDER_SEED") ?? 6
         var random = SplitMix64(seed: seed)
-        for round in 0..<count("LARDER_ROT_REOPENS", form == .log ? 150 : 80) {
+        for round in 0..<count("LARDER_ROT_REOPENS", form == .log ? 80 : 20) {
             guard let block = library.blocks.randomElement(using: &random) else { return }
             // Half in headers and first entries, which are a small part of the bytes.
             let used =
@@ -127,7 +127,7 @@ import Testing
         let library = try library(form)
         let seed = Setting.number("LARDER_SEED") ?? 7
         var random = SplitMix64(seed: seed)
-        for round in 0..<max(usual, count("LARDER_ROT_REOPENS", 0) / 10) {
+        for round in 0..<max(form == .log ? usual : usual / 3, count("LARDER_ROT_REOPENS", 0) / 10) {
             guard let block = library.blocks.randomElement(using: &random) else { return }
             var hit: [RotLibrary.Block] = []
             let disk = library.disk { hit = change(library, block, &$0, &random) }
