@@ -114,6 +114,18 @@ final class Truth {
         }
     }
 
+    /// Whether a seq is one of those that a recovery has jumped over.
+    func isJumpedOver(_ seq: UInt64) -> Bool {
+        entries.values.contains { entry in
+            guard entry.type == EntryType.recovered else { return false }
+            return entry.payload.withUnsafeBytes { body in
+                var reader = ByteReader(body)
+                guard let from = try? reader.varint(), let through = try? reader.varint() else { return false }
+                return seq >= from && seq <= through
+            }
+        }
+    }
+
     func knows(_ seq: UInt64) { knownSeq = max(knownSeq, seq) }
 
     /// Takes in an entry that somebody was told of: it is durable, and the same for everybody for ever.
