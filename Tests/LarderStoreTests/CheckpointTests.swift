@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderStore
 
-@Suite struct CheckpointTests {
+@Suite struct CheckpointTests: CrashCase {
     static let checkpoint = "library/checkpoint"
 
     /// Ten books a batch, some of them changed and deleted again.
@@ -23,30 +23,6 @@ import Testing
         try write(driver, 0..<batches)
         try driver.reopen()
         return driver
-    }
-
-    private func disk(_ driver: StoreDriver) throws -> SimulatedFiles {
-        try #require(driver.files as? SimulatedFiles)
-    }
-
-    /// The same disk after a crash, with all that was written.
-    private func crashed(_ driver: StoreDriver) throws -> SimulatedFiles {
-        var random = SplitMix64(seed: 1)
-        return try disk(driver).powerCut(.keepsAll, using: &random)
-    }
-
-    private func compare(_ driver: StoreDriver) throws {
-        try driver.compareAll([])
-        var reader = Subscriber(driver.store, after: 0)
-        try reader.readToEnd(driver)
-        try reader.compare(driver.model, isAtEnd: true)
-    }
-
-    /// Opens what lies on a disk and holds it against what another driver's model has.
-    private func open(_ files: SimulatedFiles, like driver: StoreDriver) throws -> StoreDriver {
-        let opened = try StoreDriver(files, options: driver.options, model: driver.model, now: driver.now + 1000)
-        try compare(opened)
-        return opened
     }
 
     @Test("after a close no entry is read, and everything is there")

@@ -5,29 +5,7 @@ import Testing
 
 @testable import LarderStore
 
-@Suite struct SidecarTests {
-    private func disk(_ driver: StoreDriver) throws -> SimulatedFiles {
-        try #require(driver.files as? SimulatedFiles)
-    }
-
-    private func crashed(_ driver: StoreDriver) throws -> SimulatedFiles {
-        var random = SplitMix64(seed: 1)
-        return try disk(driver).powerCut(.keepsAll, using: &random)
-    }
-
-    private func compare(_ driver: StoreDriver) throws {
-        try driver.compareAll([])
-        var reader = Subscriber(driver.store, after: 0)
-        try reader.readToEnd(driver)
-        try reader.compare(driver.model, isAtEnd: true)
-    }
-
-    private func open(_ files: SimulatedFiles, like driver: StoreDriver) throws -> StoreDriver {
-        let opened = try StoreDriver(files, options: driver.options, model: driver.model, now: driver.now + 1000)
-        try compare(opened)
-        return opened
-    }
-
+@Suite struct SidecarTests: CrashCase {
     /// A library of several segments that was never closed.
     private func unclosed(batches: Int = 20, seed: UInt64 = 5) throws -> StoreDriver {
         let driver = try StoreDriver(SimulatedFiles(seed: seed), options: StoreDriver.options(segment: 8192))
