@@ -39,8 +39,6 @@ public struct BlockHeader: Equatable, Sendable {
     public static let alignment = 4096
     public static let byteCountMax = 4_194_304
     public static let formatVersion: UInt8 = 1
-    /// Plain bytes of a block that is compressed.
-    public static let compressedPlainByteCountMax: UInt32 = 65_536
 
     /// The run goes on in the next block.
     public static let continues: UInt8 = 1
@@ -75,6 +73,14 @@ public struct BlockHeader: Equatable, Sendable {
     /// Bytes of the header with its commit table: where the payload begins.
     public var byteCount: Int { BlockHeader.byteCount(commitCount: commits.count) }
     public static func byteCount(commitCount: Int) -> Int { fixedByteCount + CommitHeader.byteCount * commitCount }
+
+    public var isCompressed: Bool { flags & BlockHeader.compressed != 0 }
+
+    /// Bytes of the block as it is when it is not compressed, with padding: what it takes of the segment's plain image.
+    public var plainBlockByteCount: Int {
+        guard isCompressed else { return Int(blockByteCount) }
+        return (byteCount + Int(plainByteCount) + BlockHeader.alignment - 1) & ~(BlockHeader.alignment - 1)
+    }
 
     public var isPartOfRun: Bool { flags & (BlockHeader.continues | BlockHeader.continued) != 0 }
 
@@ -188,9 +194,11 @@ public struct BlockHeader: Equatable, Sendable {
             throw FormatError(.outOfRange, at: 28)
         }
         let isCompressed = flags & BlockHeader.compressed != 0
-        guard
-            isCompressed ? plainByteCount <= BlockHeader.compressedPlainByteCountMax : plainByteCount == storedByteCount
-        else { throw FormatError(.outOfRange, at: 32) }
+        // Unpacked it is a block like others.
+        let (whole, isOver) = headerByteCount.addingReportingOverflow(Int(plainByteCount))
+        guard isCompressed ? !isOver && whole <= BlockHeader.byteCountMax : plainByteCount == storedByteCount else {
+            throw FormatError(.outOfRange, at: 32)
+        }
         guard synced <= position else { throw FormatError(.outOfRange, at: 40) }
         guard reserved == 0 else { throw FormatError(.badStructure, at: 48) }
         guard isCompressed || storedCRC == 0 else { throw FormatError(.badStructure, at: 56) }

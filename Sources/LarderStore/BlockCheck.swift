@@ -9,12 +9,16 @@ enum BlockCheck {
     /// - Parameter bytes: from the block's first byte; what lies behind the block does not matter.
     static func isWhole(_ bytes: UnsafeRawBufferPointer, epoch: UInt64, position: LogPosition) -> Bool {
         guard let header = try? BlockHeader(bytes, epoch: epoch, position: position) else { return false }
+        if header.isCompressed { return ScannedBlock(header, packed: bytes, in: Window(capacity: 0)).isWhole }
         return hasWholeEntries(bytes, header)
     }
 
     /// Whether all entries of a block whose header checks are as the header says.
+    ///
+    /// - Parameter block: the block, or, of a compressed one, the header and the plain payload.
     static func hasWholeEntries(_ block: UnsafeRawBufferPointer, _ header: BlockHeader) -> Bool {
-        guard block.count >= Int(header.blockByteCount), let base = block.baseAddress else { return false }
+        let needed = header.isCompressed ? header.byteCount + Int(header.plainByteCount) : Int(header.blockByteCount)
+        guard block.count >= needed, let base = block.baseAddress else { return false }
         var at = header.byteCount
         var lastSeq: UInt64 = 0
         for commit in header.commits {

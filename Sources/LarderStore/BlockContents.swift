@@ -6,7 +6,7 @@ import LarderFormat
 struct EntryPiece: Equatable {
     /// Index of the commit in the block's header.
     var commit: Int
-    /// Offsets in the block.
+    /// Offsets in the block, unpacked.
     var start: Int
     var end: Int
     var entryCount: Int
@@ -25,36 +25,29 @@ struct SpoiledPiece: Equatable {
 /// The payload of a block whose header checks, judged entry by entry.
 struct BlockContents {
     let header: BlockHeader
-    /// The block from its header on; borrowed.
+    /// The header and the plain payload; borrowed.
     let bytes: UnsafeRawBufferPointer
+    /// The block as it lies in the file; borrowed.
+    let stored: UnsafeRawBufferPointer
     private(set) var pieces: [EntryPiece] = []
     private(set) var spoiled: [SpoiledPiece] = []
-    /// Its payload is compressed: it was checked as a whole, and its entries were not looked at.
-    let isCompressed: Bool
+    /// Its payload's CRC checks, where it has one, and all of it could be unpacked.
+    let isUnpacked: Bool
 
-    var isWhole: Bool { spoiled.isEmpty }
+    var isWhole: Bool { spoiled.isEmpty && isUnpacked }
+    var isCompressed: Bool { header.isCompressed }
     var entryCount: Int { pieces.reduce(0) { $0 + $1.entryCount } }
 
-    /// - Parameter bytes: may end before the block does.
-    init(_ header: BlockHeader, _ bytes: UnsafeRawBufferPointer) {
-        self.header = header
-        let count = min(Int(header.blockByteCount), bytes.count)
-        self.bytes = UnsafeRawBufferPointer(rebasing: bytes[..<count])
-        isCompressed = header.flags & BlockHeader.compressed != 0
-        if isCompressed { judgeCompressed() } else { judgeCommits() }
+    init(_ block: ScannedBlock) {
+        header = block.header
+        bytes = block.bytes
+        stored = block.stored
+        isUnpacked = block.isUnpacked
+        judgeCommits()
     }
 
-    private mutating func judgeCompressed() {
-        let start = header.byteCount
-        let end = start + Int(header.storedByteCount)
-        if end <= bytes.count, crc32c(UnsafeRawBufferPointer(rebasing: bytes[start..<end])) == header.storedCRC {
-            return
-        }
-        let first = header.commits.first?.firstSeq ?? 1
-        let last = header.commits.last
-        let through = BlockContents.sum(last?.firstSeq ?? first, UInt64(last?.entryCount ?? 1) - 1)
-        spoiled.append(SpoiledPiece(start: start, end: end, after: first - 1, through: through))
-    }
+    /// Where a byte of `bytes` lies in the file; of a compressed block, where the block begins.
+    func fileOffset(_ offset: Int) -> Int { Int(header.position.offset) + (isCompressed ? 0 : offset) }
 
     private mutating func judgeCommits() {
         var start = header.byteCount

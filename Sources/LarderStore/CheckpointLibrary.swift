@@ -39,6 +39,10 @@ struct NamedSegment {
     var saveCount: Int
     var liveCount: Int
     var commitCount: Int
+    /// In a checkpoint, where blocks of it are compressed.
+    var image: PlainImage?
+
+    var imageByteCount: Int { image?.byteCount ?? byteCount }
 
     init(_ segment: Segment, lastBlock: BlockMark?) {
         number = segment.number
@@ -47,6 +51,7 @@ struct NamedSegment {
         saveCount = segment.saveCount
         liveCount = segment.liveCount
         commitCount = segment.commits.count
+        image = segment.image
     }
 
     func encode(into writer: inout ByteWriter) {
@@ -105,6 +110,12 @@ struct CheckpointLibrary {
             writer.varint(gap.lowerBound)
             writer.varint(gap.upperBound)
         }
+        let images = segments.enumerated().compactMap { at, segment in segment.image.map { (at, $0) } }
+        writer.varint(images.count)
+        for (at, image) in images {
+            writer.varint(at)
+            image.encode(into: &writer)
+        }
         return writer.bytes
     }
 
@@ -126,6 +137,10 @@ struct CheckpointLibrary {
                 let (from, through) = (try reader.varint(), try reader.varint())
                 guard from <= through else { return nil }
                 gaps.append(from...through)
+            }
+            for _ in 0..<(try reader.count(ofAtLeast: 3)) {
+                let at = try reader.varint(atMost: segments.count - 1)
+                segments[at].image = try PlainImage(from: &reader, fileByteCount: segments[at].byteCount)
             }
             try reader.expectEnd()
         } catch { return nil }

@@ -12,8 +12,8 @@ extension StoreCore {
         do throws(SystemError) { input = try IndexFileInput(.checkpoint, files: files, path: checkpointPath) } catch {
             return error.isOfMissingFile ? nil : try dropCheckpoint()
         }
-        let isTaken = restore(from: input, numbers)
-        input.close()
+        defer { input.close() }
+        let isTaken = try restore(from: input, numbers)
         guard isTaken else { return try dropCheckpoint() }
         replayStart = input.head?.position ?? replayStart
         return replayStart
@@ -30,12 +30,15 @@ extension StoreCore {
         return nil
     }
 
-    private mutating func restore(from input: IndexFileInput, _ numbers: [UInt32]) -> Bool {
+    private mutating func restore(from input: IndexFileInput, _ numbers: [UInt32]) throws(StoreError) -> Bool {
         guard !options.readsWholeLog, let head = input.head, head.isOf(identity), let small = input.bytes(.small),
             let library = small.withUnsafeBytes({ CheckpointLibrary($0) }),
             head.byteCount(.keys) == head.recordCount * 8, isOfThisLog(library.segments, head, numbers),
             let commits = input.readCommits(of: library.segments)
         else { return false }
+        if let packed = library.segments.first(where: { $0.image != nil }), !Zstandard.isInstalled {
+            throw .needsZstd(path: logPath + "/" + Segment.name(packed.number))
+        }
         guard let records = input.readRecords(kindCount: library.kinds.schemas.count) else { return false }
         var keys = KeyIndex(expected: head.recordCount + head.recordCount / 4)
         var isGood = true
@@ -64,6 +67,7 @@ extension StoreCore {
             segment.saveCount = found.saveCount
             segment.liveCount = found.liveCount
             segment.commits = commits
+            segment.image = found.image
             return segment
         }
         return true

@@ -14,6 +14,14 @@ public struct PurgedKey: Hashable, Sendable {
     }
 }
 
+/// Whether the blocks of segments that are written anew are compressed.
+public enum BlockCompression: Int, Sendable {
+    /// As they were.
+    case kept = 0
+    case zstd = 1
+    case none = 2
+}
+
 /// What a compaction is to do.
 public struct CompactionRequest: Sendable {
     /// Versions and deletes that were superseded at or after this time are kept, in milliseconds since 1970;
@@ -29,6 +37,10 @@ public struct CompactionRequest: Sendable {
     public var includesLast = false
     /// None of these may be in the library when the compaction begins.
     public var purged: Set<PurgedKey> = []
+    /// Other than `kept`: segments in another form are rewritten though nothing of them would go.
+    public var compression = BlockCompression.kept
+    /// Segments whose last entry is younger are not compressed for the sake of it, in milliseconds since 1970.
+    public var compressesUntil = Int64.max
     /// Bytes read and written a second at most; 0: as fast as it goes.
     public var bytesPerSecond = 0
 

@@ -47,7 +47,7 @@ public struct CompactionJob: @unchecked Sendable {
         /// Find what the entries at and above the history's beginning supersede, in these files up to those ends.
         case protect([(number: UInt32, end: Int)])
         case list(number: UInt32, byteCount: Int)
-        case rewrite(SegmentListing, Marks, removesCheckpoint: Bool)
+        case rewrite(SegmentListing, Marks, RewriteForm)
         case close(LeftFile)
     }
 
@@ -63,9 +63,8 @@ public struct CompactionJob: @unchecked Sendable {
                 return CompactionResult(.protected(try context.supersededSeqs(files, &pace)))
             case .list(let number, let byteCount):
                 return CompactionResult(.listed(try list(number, byteCount, &pace)))
-            case .rewrite(let listing, let marks, let removesCheckpoint):
-                return CompactionResult(
-                    .rewritten(try context.rewrite(listing, marks, removesCheckpoint: removesCheckpoint, &pace)))
+            case .rewrite(let listing, let marks, let form):
+                return CompactionResult(.rewritten(try context.rewrite(listing, marks, form, &pace)))
             case .close(let file):
                 file.close()
                 return CompactionResult(.closed)
@@ -82,6 +81,13 @@ public struct CompactionJob: @unchecked Sendable {
             throw .unfit(reason: "\(error)")
         }
     }
+}
+
+/// How a segment is written anew.
+struct RewriteForm: Sendable {
+    var removesCheckpoint: Bool
+    /// Blocks that get smaller by it are compressed.
+    var compresses: Bool
 }
 
 /// The old file of a segment that was rewritten. It has no name any more: closing it gives its blocks and its pages back,
@@ -166,12 +172,14 @@ struct Pace {
 }
 
 extension CompactionContext {
-    /// Shows the blocks of a segment, each checked whole.
+    /// Shows the blocks of a segment, each checked whole and unpacked.
     ///
-    /// - Parameter byteCount: where its last block ends.
+    /// - Parameters:
+    ///   - byteCount: where its last block ends.
+    ///   - body: gets the block and where it begins in the segment's image.
     func eachBlock(
         _ path: String, _ number: UInt32, _ byteCount: Int, _ pace: inout Pace,
-        _ body: (BlockHeader, UnsafeRawBufferPointer) throws(CompactionFailure) -> Void
+        _ body: (ScannedBlock, Int) throws(CompactionFailure) -> Void
     ) throws(CompactionFailure) {
         let scanner: SegmentScanner
         do throws(StoreError) {
@@ -180,33 +188,30 @@ extension CompactionContext {
         defer { scanner.close() }
         guard scanner.size == byteCount else { throw .unfit(reason: "\(path) is shorter than it was") }
         var offset = 0
+        var start = 0
         while offset < byteCount {
-            let header: BlockHeader?
-            let bytes: UnsafeRawBufferPointer
+            var block: ScannedBlock?
             do throws(StoreError) {
-                header = try scanner.header(offset, epoch: epoch)
-                bytes = try scanner.bytes(offset, Int(header?.blockByteCount ?? 0))
+                if let header = try scanner.header(offset, epoch: epoch) { block = try scanner.block(header, offset) }
             } catch { throw CompactionFailure(error) }
-            guard let header, BlockCheck.hasWholeEntries(bytes, header) else {
+            guard let block, block.isWhole else {
                 throw .unfit(reason: "no whole block at offset \(offset) of \(path)")
             }
-            guard header.flags & BlockHeader.compressed == 0 else {
-                throw .unfit(reason: "the block at offset \(offset) of \(path) is compressed")
-            }
-            try body(header, bytes)
-            offset += Int(header.blockByteCount)
-            try pace.pass(Int(header.blockByteCount))
+            try body(block, start)
+            offset += Int(block.header.blockByteCount)
+            start += block.header.plainBlockByteCount
+            try pace.pass(Int(block.header.blockByteCount))
         }
     }
 
     /// Shows the entries of a whole block.
     func eachEntry(
-        _ header: BlockHeader, _ bytes: UnsafeRawBufferPointer,
+        _ block: ScannedBlock,
         _ body: (EntryView, _ commit: Int, _ offset: Int) throws(CompactionFailure) -> Void
     ) throws(CompactionFailure) {
-        guard let base = bytes.baseAddress else { return }
-        var at = header.byteCount
-        for (index, commit) in header.commits.enumerated() {
+        guard let base = block.bytes.baseAddress else { return }
+        var at = block.header.byteCount
+        for (index, commit) in block.header.commits.enumerated() {
             let end = at + Int(commit.plainByteCount)
             while at < end {
                 guard
@@ -227,8 +232,8 @@ extension CompactionContext {
         var seqs: Set<UInt64> = []
         for (number, end) in ends where end > 0 {
             let path = logPath + "/" + Segment.name(number)
-            try eachBlock(path, number, end, &pace) { header, bytes throws(CompactionFailure) in
-                try eachEntry(header, bytes) { entry, _, _ in
+            try eachBlock(path, number, end, &pace) { block, _ throws(CompactionFailure) in
+                try eachEntry(block) { entry, _, _ in
                     guard entry.type <= EntryType.deleted, entry.seq >= historySeq else { return }
                     if entry.previousSeq != 0, entry.previousSeq < historySeq { seqs.insert(entry.previousSeq) }
                 }

@@ -51,11 +51,13 @@ extension StoreCore {
         let commitBytes = CommitHeader.byteCount * min(listing.commitCount, listing.entries.count + 1)
         let kept = marks.keptByteCount + (marks.keptByteCount == 0 ? 0 : commitBytes)
         let byteCount = max(IndexFileHead.padded(kept + kept / 256 + BlockHeader.fixedByteCount), BlockHeader.alignment)
-        marks.fileByteCount = byteCount
-        let gain = listing.byteCount - byteCount
-        let isWorthIt = gain > 0 && Double(gain) >= run.request.deadShareMin * Double(listing.byteCount)
+        // What is compressed, and stays so, shrinks about as its image does.
+        let isKept = segment.image != nil && compresses(listing.number, run.request)
+        marks.fileByteCount = isKept ? byteCount * listing.byteCount / max(listing.imageByteCount, 1) : byteCount
+        let gain = listing.imageByteCount - byteCount
+        let isWorthIt = gain > 0 && Double(gain) >= run.request.deadShareMin * Double(listing.imageByteCount)
         let isWanted = run.request.deadShareMin <= 0 && marks.droppedCount > 0
-        guard marks.hasPurged || isWorthIt || isWanted else {
+        guard marks.hasPurged || isWorthIt || isWanted || changesForm(segment, run.request) else {
             // A save that could go stays.
             let isClean = !marks.hasLaterDrops && !zip(listing.entries, marks.isDropped).contains { $0.isSave && $1 }
             segment.lookedAtLiveCount = segment.liveCount
@@ -89,6 +91,8 @@ extension StoreCore {
             table.set(ordinal, place.moved(to: rewritten.offsets[at]))
             liveCount &+= 1
         }
+        if rewritten.isCompressed, rewritten.image == nil { segment.isIncompressible = true }
+        segment.image = rewritten.image
         segment.commits = rewritten.commits
         segment.byteCount = rewritten.byteCount
         segment.lastBlockOffset = rewritten.lastBlockOffset

@@ -141,11 +141,34 @@ extension StoreCore {
         guard most > 0, segment.lookedAtLiveCount != segment.liveCount else { return 0 }
         let payload = segment.commits.reduce(0) { $0 + Int($1.end - $1.start) + CommitHeader.byteCount }
         let live = segment.saveCount == 0 ? payload : payload / segment.saveCount * segment.liveCount
-        return min(max(segment.byteCount - live, 0), most)
+        // What is compressed shrinks about as its image does.
+        let gain = Double(max(segment.imageByteCount - live, 0)) / Double(max(segment.imageByteCount, 1))
+        return min(Int(Double(segment.byteCount) * gain), most)
+    }
+
+    /// Whether a segment is to be written anew because its blocks are to be compressed, or not to be.
+    func changesForm(_ segment: Segment, _ request: CompactionRequest) -> Bool {
+        switch request.compression {
+        case .kept: false
+        case .none: segment.image != nil
+        case .zstd:
+            segment.image == nil && !segment.isIncompressible && segment.byteCount > BlockHeader.alignment
+                && segment.commits.last?.time ?? .max <= request.compressesUntil
+        }
+    }
+
+    /// Whether the blocks of a segment that is written anew are compressed.
+    func compresses(_ number: UInt32, _ request: CompactionRequest) -> Bool {
+        switch request.compression {
+        case .kept: segment(number)?.image != nil
+        case .none: false
+        case .zstd: segment(number).map { $0.image != nil || changesForm($0, request) } ?? false
+        }
     }
 
     /// Whether a segment is worth reading for a request.
     func isWorthReading(_ segment: Segment, _ request: CompactionRequest) -> Bool {
+        if changesForm(segment, request) { return true }
         if request.deadShareMin <= 0 || !request.purged.isEmpty { return true }
         if segment.byteCount <= BlockHeader.alignment { return false }
         return Double(reclaimable(of: segment)) >= request.deadShareMin * Double(segment.byteCount)
@@ -159,6 +182,9 @@ extension StoreCore {
         if let failure { return "the store only reads: \(failure)" }
         if let compactionIsOver { return "it has to wait for a restart: \(compactionIsOver)" }
         if options.isReadOnly { return "the library is open for reading only" }
+        if request.compression == .zstd, !Zstandard.isInstalled {
+            return "zstd is not installed (libzstd.so.1; Debian: apt install libzstd1)"
+        }
         for purged in request.purged where isLive(purged) { return "a key that is to be purged is in the library" }
         var run = CompactionRun(request: request)
         run.purgeSeq = publishedSeq

@@ -78,7 +78,9 @@ extension StoreCore {
     ) -> CompactionStep {
         // The checkpoint may be gone however the job ends.
         replayStart = LogPosition(segment: 0, offset: 0)
-        return hand(.rewrite(listing, marks, removesCheckpoint: !run.hasDroppedCheckpoint), &run)
+        let form = RewriteForm(
+            removesCheckpoint: !run.hasDroppedCheckpoint, compresses: compresses(listing.number, run.request))
+        return hand(.rewrite(listing, marks, form), &run)
     }
 
     private func context(_ run: CompactionRun) -> CompactionContext {

@@ -21,7 +21,13 @@ struct IndexFileHead {
     }
 
     static let byteCount = 4096
-    static let version: UInt32 = 1
+    /// Of each content by itself.
+    static func version(_ content: Content) -> UInt32 {
+        switch content {
+        case .checkpoint: 2
+        case .sidecar: 1
+        }
+    }
 
     let content: Content
     var epoch: UInt64
@@ -73,7 +79,7 @@ struct IndexFileHead {
     var encoded: [UInt8] {
         var writer = ByteWriter(reserving: IndexFileHead.byteCount)
         writer.u32(content.rawValue)
-        writer.u32(IndexFileHead.version)
+        writer.u32(IndexFileHead.version(content))
         writer.u64(epoch)
         writer.u32(keyCRC)
         writer.u32(0)
@@ -100,7 +106,7 @@ struct IndexFileHead {
             let whole = crc32c(UnsafeRawBufferPointer(rebasing: bytes[..<(IndexFileHead.byteCount - 4)]))
             var tail = ByteReader(UnsafeRawBufferPointer(rebasing: bytes[(IndexFileHead.byteCount - 4)...]))
             guard try tail.u32() == whole, try reader.u32() == content.rawValue,
-                try reader.u32() == IndexFileHead.version
+                try reader.u32() == IndexFileHead.version(content)
             else { return nil }
             epoch = try reader.u64()
             keyCRC = try reader.u32()

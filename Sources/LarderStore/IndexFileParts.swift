@@ -176,7 +176,7 @@ final class IndexFileInput {
                 // Readers count on this.
                 let isInOrder = commit.start >= end && commit.end > commit.start
                 isGood =
-                    isGood && isInOrder && Int(commit.end) <= segments[at].byteCount && commit.firstSeq > 0
+                    isGood && isInOrder && Int(commit.end) <= segments[at].imageByteCount && commit.firstSeq > 0
                     && commit.firstSeq < UInt64(Int64.max)
                 end = commit.end
                 places[at].append(commit)

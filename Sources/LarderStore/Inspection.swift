@@ -20,7 +20,7 @@ public struct InspectedStretch: Sendable {
 
 /// An entry with its place. Its payload is its own.
 public struct InspectedEntry: Sendable {
-    /// In the file.
+    /// In the file; of a compressed block, where the block begins.
     public var offset: Int
     public var byteCount: Int
     public var type: UInt8
@@ -90,18 +90,18 @@ extension LogSource {
     private func block(
         _ scanner: SegmentScanner, _ header: BlockHeader, _ offset: Int, _ withEntries: Bool
     ) throws(StoreError) -> InspectedStretch {
-        let contents = BlockContents(header, try scanner.bytes(offset, Int(header.blockByteCount)))
+        let contents = BlockContents(try scanner.block(header, offset))
         var stretch = InspectedStretch(header, offset)
         stretch.entryCount = contents.entryCount
         stretch.spoiled = contents.spoiled.map { spoiled in
             LogDamage(
-                cause: .badEntry, segment: scanner.number, offset: offset + spoiled.start,
+                cause: .badEntry, segment: scanner.number, offset: contents.fileOffset(spoiled.start),
                 byteCount: spoiled.end - spoiled.start, reason: "no entry checks here", after: spoiled.after,
                 through: spoiled.through, keptEntryCount: contents.entryCount)
         }
         if withEntries {
             try contents.entries { entry, commit, at in
-                stretch.entries.append(InspectedEntry(entry, commit, offset: offset + at))
+                stretch.entries.append(InspectedEntry(entry, commit, offset: contents.fileOffset(at)))
             }
         }
         return stretch

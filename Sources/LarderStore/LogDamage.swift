@@ -11,6 +11,8 @@ public struct LogDamage: Equatable, Sendable {
         case misplaced
         /// Entries of a block whose header checks.
         case badEntry = "bad_entry"
+        /// A compressed payload that is not what was written, and that gave all its entries.
+        case badPayload = "bad_payload"
         /// Segments that are not there.
         case missingSegment = "missing_segment"
         case emptySegment = "empty_segment"

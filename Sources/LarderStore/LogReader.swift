@@ -12,11 +12,15 @@ public struct ColdRead: Sendable {
     let segment: UInt32
     /// `Segment.fileID`: whether what it brings is of use when it comes.
     let fileID: UInt64
+    /// In the segment's image.
     let offset: Int
     let count: Int
+    /// Where a segment has compressed blocks: what of the file holds these bytes.
+    let packed: PackedStretch?
 
     /// Reads. Blocks.
     public func run() -> ColdResult {
+        if let packed { return run(packed) }
         let window = Window(capacity: count)
         window.segment = segment
         window.fileID = fileID
@@ -25,10 +29,24 @@ public struct ColdRead: Sendable {
             window.count = try files.read(file.handle, at: offset, into: window.buffer(count))
             let isShort = window.count < count
             return ColdResult(
-                window: window, failure: nil, shortfall: isShort ? SystemError("pread", path, code: EIO) : nil)
+                window: window, fileID: fileID, offset: offset, failure: nil,
+                shortfall: isShort ? SystemError("pread", path, code: EIO) : nil)
         } catch {
-            return ColdResult(window: window, failure: SystemError(error.call, path, code: error.code))
+            return ColdResult(window: window, fileID: fileID, offset: offset, failure: SystemError(error.call, path, code: error.code))
         }
+    }
+
+    private func run(_ packed: PackedStretch) -> ColdResult {
+        let window = Window(capacity: packed.byteCount)
+        let stored = Window(capacity: max(packed.fileByteCount, 1))
+        do throws(SystemError) {
+            let count = try files.read(file.handle, at: packed.fileOffset, into: stored.buffer(packed.fileByteCount))
+            guard count == packed.fileByteCount else { throw SystemError("pread", path, code: EIO) }
+        } catch {
+            return ColdResult(window: window, fileID: fileID, offset: offset, failure: SystemError(error.call, path, code: error.code))
+        }
+        window.fill(packed, segment, fileID, from: UnsafeRawBufferPointer(start: stored.memory, count: packed.fileByteCount))
+        return ColdResult(window: window, fileID: fileID, offset: offset, failure: nil)
     }
 }
 
@@ -48,6 +66,9 @@ final class ReadFile: Sendable {
 /// What a cold read brought.
 public struct ColdResult: Sendable {
     let window: Window
+    let fileID: UInt64
+    /// That was asked for.
+    let offset: Int
     public let failure: SystemError?
     /// The file ends before what the log has there; what came before its end is in the window.
     var shortfall: SystemError?
@@ -69,6 +90,22 @@ final class Window: @unchecked Sendable {
     }
 
     deinit { memory.deallocate() }
+
+    /// Takes a stretch of a segment's image.
+    ///
+    /// - Parameter stored: the stretch as it lies in the file, compressed or not.
+    func fill(_ stretch: PackedStretch, _ segment: UInt32, _ fileID: UInt64, from stored: UnsafeRawBufferPointer) {
+        let target = buffer(stretch.byteCount)
+        if stretch.isCompressed, let base = target.baseAddress {
+            stretch.unpack(stored, into: base)
+        } else {
+            target.copyMemory(from: UnsafeRawBufferPointer(rebasing: stored[..<min(stretch.byteCount, stored.count)]))
+        }
+        self.segment = segment
+        self.fileID = fileID
+        offset = stretch.start
+        count = stretch.byteCount
+    }
 
     func buffer(_ count: Int) -> UnsafeMutableRawBufferPointer {
         if count > capacity {
@@ -109,6 +146,10 @@ struct LogReader {
     let files: any StoreFiles
     private var windows: [Window] = []
     private let spot = Window(capacity: 16_384)
+    /// What single reads have unpacked, and what frames are read into.
+    private var unpacked: [Window] = []
+    private static let unpackedCount = 8
+    private let stored = Window(capacity: 16_384)
     private var clock = 0
     /// Those with an open file, a ring once it is full.
     private var openSegments: [Segment] = []
@@ -139,6 +180,14 @@ struct LogReader {
                 follows = true
             }
         }
+        if segment.image != nil {
+            for window in unpacked where window.fileID == segment.fileID && window.segment != 0 {
+                if let found = window.bytes(segment: segment.number, offset: offset, needed: needed) {
+                    window.lastUse = clock
+                    return .bytes(found)
+                }
+            }
+        }
         if let failed, failed.fileID == segment.fileID, failed.offset == offset {
             self.failed = nil
             throw failed.failure
@@ -151,6 +200,9 @@ struct LogReader {
             follows = spotsInOrder >= 4
         }
         let file = try handle(segment)
+        if let image = segment.image {
+            return try unpack(segment, image, file, offset, needed, wanted: follows ? Self.windowByteCount : needed)
+        }
         if !follows {
             let count = min(needed > 16 ? needed : Self.spotByteCount, end - offset)
             if case .bytes(let n) = try files.readQuickly(file.handle, at: offset, into: spot.buffer(count)),
@@ -177,16 +229,42 @@ struct LogReader {
         return .cold(cold(segment, file, offset, count))
     }
 
+    /// Reads and unpacks what holds these bytes of a segment with compressed blocks.
+    private mutating func unpack(
+        _ segment: Segment, _ image: PlainImage, _ file: ReadFile, _ offset: Int, _ needed: Int, wanted: Int
+    ) throws(SystemError) -> LogBytes {
+        guard let stretch = image.stretch(from: offset, needed: needed, wanted: wanted) else {
+            return .bytes(UnsafeRawBufferPointer(start: nil, count: 0))
+        }
+        let buffer = stored.buffer(stretch.fileByteCount)
+        guard case .bytes(let n) = try files.readQuickly(file.handle, at: stretch.fileOffset, into: buffer),
+            n == stretch.fileByteCount
+        else {
+            if wanted > needed {
+                let behind = segment.byteCount - stretch.fileOffset
+                files.willRead(file.handle, at: stretch.fileOffset, count: min(stretch.fileByteCount * 8, behind))
+            }
+            return .cold(cold(segment, file, offset, needed, packed: stretch))
+        }
+        let window = wanted > needed ? recycled() : recycledUnpacked()
+        window.fill(stretch, segment.number, segment.fileID, from: UnsafeRawBufferPointer(buffer))
+        window.lastUse = clock
+        return .bytes(
+            UnsafeRawBufferPointer(
+                start: window.memory + (offset - window.offset), count: window.count - (offset - window.offset)))
+    }
+
     /// The window that holds these bytes, if one does: valid until the next read.
     func window(segment: UInt32, offset: Int) -> Window? {
         windows.first { $0.bytes(segment: segment, offset: offset, needed: 1) != nil }
+            ?? unpacked.first { $0.bytes(segment: segment, offset: offset, needed: 1) != nil }
     }
 
     /// Takes in what a cold read brought. What it failed with is thrown when these bytes are asked for next.
     mutating func supply(_ result: ColdResult) {
         failed = nil
         if let failure = result.failure ?? result.shortfall {
-            failed = (result.window.fileID, result.window.offset, failure)
+            failed = (result.fileID, result.offset, failure)
         }
         guard result.failure == nil else { return }
         clock &+= 1
@@ -200,13 +278,15 @@ struct LogReader {
 
     /// Forgets what was read of a segment.
     mutating func forget(segment: UInt32) {
-        for window in windows where window.segment == segment { window.segment = 0 }
+        for window in windows + unpacked where window.segment == segment { window.segment = 0 }
     }
 
-    private func cold(_ segment: Segment, _ file: ReadFile, _ offset: Int, _ count: Int) -> ColdRead {
+    private func cold(
+        _ segment: Segment, _ file: ReadFile, _ offset: Int, _ count: Int, packed: PackedStretch? = nil
+    ) -> ColdRead {
         ColdRead(
             files: files, file: file, path: segment.path, segment: segment.number, fileID: segment.fileID,
-            offset: offset, count: count)
+            offset: offset, count: count, packed: packed)
     }
 
     /// Segments that are open for reading at a time; a library can have more than a process may have files.
@@ -236,6 +316,17 @@ struct LogReader {
         for segment in openSegments { segment.readFile = nil }
         openSegments = []
         nextToClose = 0
+    }
+
+    /// As `recycled`, of those that single reads unpack into.
+    private mutating func recycledUnpacked() -> Window {
+        if unpacked.count < Self.unpackedCount {
+            unpacked.append(Window(capacity: PayloadPieces.byteCount))
+            return unpacked[unpacked.count - 1]
+        }
+        var oldest = 0
+        for at in unpacked.indices where unpacked[at].lastUse < unpacked[oldest].lastUse { oldest = at }
+        return unpacked[oldest]
     }
 
     /// The window used longest ago, moved to the end of the list.

@@ -44,11 +44,10 @@ struct LogRelay: LogVisitor {
 
     mutating func visit(_ contents: BlockContents) throws(StoreError) {
         if try isMovable(contents) {
-            try write(contents.header, contents.bytes, commits: contents.header.commits)
-            entryCount += contents.isCompressed ? Int(contents.header.entryCount) : contents.entryCount
-            let last = contents.isCompressed ? contents.header.commits.last?.firstSeq : contents.pieces.last?.lastSeq
-            lastSeq = max(lastSeq, last ?? 0)
-        } else if !contents.isCompressed {
+            try write(contents.header, contents.stored, commits: contents.header.commits)
+            entryCount += contents.entryCount
+            lastSeq = max(lastSeq, contents.pieces.last?.lastSeq ?? 0)
+        } else {
             try rebuild(contents)
         }
     }
@@ -70,7 +69,7 @@ struct LogRelay: LogVisitor {
                 guard commit.firstSeq > last else {
                     refused = LogDamage(
                         cause: .outOfOrder, segment: contents.header.position.segment,
-                        offset: Int(contents.header.position.offset) + offset, byteCount: entry.byteCount,
+                        offset: contents.fileOffset(offset), byteCount: entry.byteCount,
                         reason: "seq \(entry.seq): seq \(last) came before it", after: entry.seq - 1,
                         through: entry.seq)
                     return

@@ -162,7 +162,7 @@ extension StoreCore {
             let read: LogBytes
             do throws(SystemError) {
                 read = try reader.bytes(
-                    segment, offset: offset, needed: needed, end: segment.byteCount, isSequential: true)
+                    segment, offset: offset, needed: needed, end: segment.imageByteCount, isSequential: true)
             } catch { throw .system(error) }
             guard case .bytes(let bytes) = read else { return read }
             var head = ByteReader(bytes)
@@ -173,7 +173,7 @@ extension StoreCore {
                     throw FormatError(.tooLarge, at: offset)
                 }
                 whole = head.offset + Int(length)
-            } catch { throw .damaged(path: segment.path, offset: offset, fault: error) }
+            } catch { throw .damaged(path: segment.path, offset: segment.fileOffset(offset), fault: error) }
             if whole <= bytes.count { return read }
             needed = whole
         }
@@ -220,7 +220,7 @@ extension StoreCore {
                 entry = try readEntry(
                     base: base, offset: at, end: bytes.count, commitFirstSeq: commit.firstSeq, commitTime: commit.time,
                     isVerified: isVerified)
-            } catch { throw .damaged(path: segment.path, offset: offset + at, fault: error) }
+            } catch { throw .damaged(path: segment.path, offset: segment.fileOffset(offset + at), fault: error) }
             let isWanted =
                 entry.seq > cursor.seq && filter.passes(entry)
                 && (entry.seq > cursor.snapshotSeq || isCurrent(entry, segment, offset + at))

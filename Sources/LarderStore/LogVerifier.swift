@@ -34,9 +34,8 @@ struct LogVerifier: LogVisitor {
             report.entryCount += 1
             report.segments[at].entryCount += 1
             if report.segments[at].firstSeq == 0 { report.segments[at].firstSeq = entry.seq }
-            check(entry, header.position.segment, Int(header.position.offset) + offset)
+            check(entry, header.position.segment, contents.fileOffset(offset))
         }
-        if contents.isCompressed { lastSeq = max(lastSeq, header.commits.last?.firstSeq ?? 0) }
         report.segments[at].lastSeq = lastSeq
     }
 

@@ -104,34 +104,40 @@ struct LogWalk {
             return false
         }
         isRunOpen = block.continues
-        let bytes = try scanner.bytes(block.offset, block.byteCount)
-        guard let header = try? BlockHeader(bytes, epoch: source.epoch, position: place) else {
+        guard let header = try scanner.header(block.offset, epoch: source.epoch) else {
             // It changed since the map was made: only what is not durable yet does.
             return endsLog(at, block.offset, .torn)
         }
-        let contents = BlockContents(header, bytes)
+        let contents = BlockContents(try scanner.block(header, block.offset))
         if !contents.isWhole {
             if place >= map.synced, reach == .asOpened || !hasBlocks(behind: at, index) {
                 return endsLog(at, block.offset, .torn)
             }
-            for spoiled in contents.spoiled { try visitor.found(damage(spoiled, contents, block.offset, place)) }
+            for spoiled in contents.spoiled { try visitor.found(damage(spoiled, contents)) }
+            if contents.spoiled.isEmpty { try visitor.found(damage(contents)) }
         }
         try visitor.visit(contents)
-        let last = contents.isCompressed ? header.commits.last?.firstSeq : contents.pieces.last?.lastSeq
-        lastSeq = max(lastSeq, last ?? 0, contents.spoiled.last?.through ?? 0)
+        lastSeq = max(lastSeq, contents.pieces.last?.lastSeq ?? 0, contents.spoiled.last?.through ?? 0)
         return true
     }
 
-    private func damage(
-        _ spoiled: SpoiledPiece, _ contents: BlockContents, _ offset: Int, _ place: LogPosition
-    ) -> LogDamage {
+    private func damage(_ spoiled: SpoiledPiece, _ contents: BlockContents) -> LogDamage {
         LogDamage(
-            cause: .badEntry, segment: place.segment, offset: offset + spoiled.start,
-            byteCount: spoiled.end - spoiled.start,
+            cause: .badEntry, segment: contents.header.position.segment, offset: contents.fileOffset(spoiled.start),
+            byteCount: contents.isCompressed ? contents.stored.count : spoiled.end - spoiled.start,
             reason: contents.isCompressed
-                ? "the compressed payload's CRC does not fit" : "no entry checks here (length, seq or CRC)",
+                ? "what is compressed here does not unpack to entries that check"
+                : "no entry checks here (length, seq or CRC)",
             after: max(spoiled.after, min(lastSeq, spoiled.through)), through: spoiled.through,
             keptEntryCount: contents.entryCount)
+    }
+
+    /// Of a compressed block of which all entries could be had all the same.
+    private func damage(_ contents: BlockContents) -> LogDamage {
+        LogDamage(
+            cause: .badPayload, segment: contents.header.position.segment,
+            offset: contents.fileOffset(0), byteCount: contents.stored.count,
+            reason: "the compressed payload's CRC does not fit", keptEntryCount: contents.entryCount)
     }
 
     // MARK: What is no block
@@ -253,8 +259,7 @@ struct LogWalk {
     private func isWhole(
         _ scanner: SegmentScanner, _ block: LogMap.Block, _ place: LogPosition
     ) throws(StoreError) -> Bool {
-        let bytes = try scanner.bytes(block.offset, block.byteCount)
-        guard let header = try? BlockHeader(bytes, epoch: source.epoch, position: place) else { return false }
-        return BlockContents(header, bytes).isWhole
+        guard let header = try scanner.header(block.offset, epoch: source.epoch) else { return false }
+        return try scanner.block(header, block.offset).isWhole
     }
 }

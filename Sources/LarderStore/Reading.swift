@@ -140,8 +140,9 @@ extension StoreCore {
     func confirm(_ view: EntryView, _ ordinal: UInt32, _ place: Place) throws(StoreError) {
         if view.firstSeq == table.firstSeq(ordinal) { return }
         let offset = Int(place.offset)
+        let segment = segment(place.segment)
         throw .damaged(
-            path: segment(place.segment)?.path ?? path, offset: offset, fault: FormatError(.badStructure, at: offset))
+            path: segment?.path ?? path, offset: segment?.fileOffset(offset) ?? offset, fault: FormatError(.badStructure, at: offset))
     }
 
     @inline(__always)

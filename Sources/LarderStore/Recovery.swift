@@ -95,8 +95,10 @@ extension StoreCore {
             }
         }
         position = previousEnd
-        // Nothing is written behind its end.
-        if isLastRepacked == position.segment { position = LogPosition(segment: position.segment + 1, offset: 0) }
+        // Nothing is written behind its end, nor where offsets are not those of the file.
+        if isLastRepacked == position.segment || segments.last?.image != nil && segments.last?.number == position.segment {
+            position = LogPosition(segment: position.segment + 1, offset: 0)
+        }
         firstUnsyncedSegment = knownSynced.segment
         try dropEmptyTail()
         if gathered.segment != position.segment {
@@ -247,22 +249,17 @@ extension StoreCore {
     private func isWholeBlock(_ scanner: SegmentScanner, _ header: BlockHeader, _ offset: Int) throws(StoreError)
         -> Bool
     {
-        BlockCheck.hasWholeEntries(try scanner.bytes(offset, Int(header.blockByteCount)), header)
+        try scanner.block(header, offset).isWhole
     }
 
     /// Puts the entries of a whole block into the index; false when the block is not whole.
     private mutating func apply(_ scanner: SegmentScanner, _ header: BlockHeader, _ offset: Int) throws(StoreError)
         -> Bool
     {
-        guard header.flags & BlockHeader.compressed == 0 else {
-            throw .notALibrary(
-                path: path, reason: "block \(scanner.number):\(offset) is compressed; reading it needs zstd")
-        }
-        guard header.commits.first?.firstSeq ?? 0 > publishedSeq, try isWholeBlock(scanner, header, offset),
-            let segment = segments.last
-        else { return false }
-        let block = try scanner.bytes(offset, Int(header.blockByteCount))
-        guard let base = block.baseAddress else { return false }
+        guard header.commits.first?.firstSeq ?? 0 > publishedSeq, let segment = segments.last else { return false }
+        let block = try scanner.block(header, offset)
+        guard block.isWhole, let base = block.bytes.baseAddress else { return false }
+        guard let place = segment.place(block, at: offset) else { throw .tooLarge(scanner) }
         var at = header.byteCount
         for commit in header.commits {
             let start = at
@@ -276,14 +273,13 @@ extension StoreCore {
                         isVerified: false)
                 else { return false }
                 if entry.type > EntryType.deleted { isPlain = false }
-                try applyEntry(entry, commit.time, segment, offset + at)
+                try applyEntry(entry, commit.time, segment, place + at)
                 lastSeq = entry.seq
                 at += entry.byteCount
             }
             segment.commits.append(
                 CommitPlace(
-                    firstSeq: commit.firstSeq, time: commit.time, start: UInt32(offset + start),
-                    end: UInt32(offset + end),
+                    firstSeq: commit.firstSeq, time: commit.time, start: UInt32(place + start), end: UInt32(place + end),
                     seqSpan: UInt32(truncatingIfNeeded: lastSeq - commit.firstSeq), isPlain: isPlain))
             publishedSeq = max(publishedSeq, lastSeq)
         }

@@ -13,14 +13,16 @@ extension StoreCore {
             let (next, first) = try goodBehind(numbers, at, scanner, offset + BlockHeader.alignment)
             let through = first.map { $0 - 1 } ?? before
             segments.last?.byteCount = next
+            segments.last?.image?.pass(next - offset)
             segments.last?.lastBlockOffset = nil
             report.lostSpans.append(
                 LostSpan(after: before, through: max(through, before), segment: scanner.number, offset: offset))
             publishedSeq = max(publishedSeq, through)
             return next
         }
-        let block = try scanner.bytes(offset, Int(header.blockByteCount))
-        guard let base = block.baseAddress else { return offset + Int(header.blockByteCount) }
+        let block = try scanner.block(header, offset)
+        guard let base = block.bytes.baseAddress else { return offset + Int(header.blockByteCount) }
+        guard let place = segment.place(block, at: offset) else { throw .tooLarge(scanner) }
         var start = header.byteCount
         let behind = offset + Int(header.blockByteCount)
         for (index, commit) in header.commits.enumerated() {
@@ -33,7 +35,7 @@ extension StoreCore {
                         try goodBehind(numbers, at, scanner, behind).first
                     }
             }
-            try salvage(commit, nextFirst, base, start, min(end, block.count), segment, offset)
+            try salvage(commit, nextFirst, base, start, min(end, block.bytes.count), segment, place) { header.isCompressed ? offset : offset + $0 }
             start = end
         }
         segment.byteCount = behind
@@ -61,10 +63,13 @@ extension StoreCore {
         return (min(next, scanner.size), first)
     }
 
-    /// - Parameter nextFirst: seqs of this commit lie below it; nil: each is one more than the one before.
+    /// - Parameters:
+    ///   - nextFirst: seqs of this commit lie below it; nil: each is one more than the one before.
+    ///   - place: of the block in the segment's image.
+    ///   - fileOffset: where bytes of the block lie in the file.
     private mutating func salvage(
         _ commit: CommitHeader, _ nextFirst: UInt64?, _ base: UnsafeRawPointer, _ start: Int, _ end: Int,
-        _ segment: Segment, _ offset: Int
+        _ segment: Segment, _ place: Int, _ fileOffset: (_ offsetInBlock: Int) -> Int
     ) throws(StoreError) {
         let seqBefore = publishedSeq
         var at = start
@@ -75,8 +80,8 @@ extension StoreCore {
             guard let lastSeq, pieceEnd > pieceStart else { return }
             segment.commits.append(
                 CommitPlace(
-                    firstSeq: commit.firstSeq, time: commit.time, start: UInt32(offset + pieceStart),
-                    end: UInt32(offset + pieceEnd), seqSpan: UInt32(truncatingIfNeeded: lastSeq - commit.firstSeq),
+                    firstSeq: commit.firstSeq, time: commit.time, start: UInt32(place + pieceStart),
+                    end: UInt32(place + pieceEnd), seqSpan: UInt32(truncatingIfNeeded: lastSeq - commit.firstSeq),
                     isPlain: false))
             core.publishedSeq = max(core.publishedSeq, lastSeq)
         }
@@ -90,11 +95,11 @@ extension StoreCore {
                     report.lostSpans.append(
                         LostSpan(
                             after: lastSeq ?? max(publishedSeq, commit.firstSeq - 1), through: entry.seq - 1,
-                            segment: segment.number, offset: offset + from))
+                            segment: segment.number, offset: fileOffset(from)))
                     lostFrom = nil
                     pieceStart = at
                 }
-                try applyEntry(entry, commit.time, segment, offset + at)
+                try applyEntry(entry, commit.time, segment, place + at)
                 lastSeq = entry.seq
                 at += entry.byteCount
                 continue
@@ -111,7 +116,7 @@ extension StoreCore {
             let counted = commit.firstSeq - 1 + min(UInt64(commit.entryCount), UInt64.max - commit.firstSeq)
             let through = max(after, counted, nextFirst.map { $0 - min($0, 1) } ?? 0)
             report.lostSpans.append(
-                LostSpan(after: after, through: through, segment: segment.number, offset: offset + from))
+                LostSpan(after: after, through: through, segment: segment.number, offset: fileOffset(from)))
             publishedSeq = max(publishedSeq, through)
         } else {
             close(&self, end)

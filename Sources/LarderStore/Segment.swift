@@ -7,7 +7,7 @@ struct CommitPlace {
     var firstSeq: UInt64
     /// Milliseconds since 1970.
     var time: Int64
-    /// Offset of its first entry in the file.
+    /// Offset of its first entry in the segment's plain image.
     var start: UInt32
     /// Offset behind its last entry.
     var end: UInt32
@@ -25,9 +25,13 @@ final class Segment {
     let path: String
     /// Bytes of whole, durable blocks.
     var byteCount = 0
+    /// Where bytes of the segment's plain image lie; nil: nowhere else than in the file, as no block is compressed.
+    var image: PlainImage?
+    /// A compaction found that its blocks get no smaller.
+    var isIncompressible = false
     /// Where the last of them begins; nil when there is none, or its header is damaged.
     var lastBlockOffset: Int?
-    /// Ascending by offset and by seq.
+    /// Ascending by offset in the image and by seq.
     var commits: ContiguousArray<CommitPlace> = []
     /// Saves in it, and how many of them are still current.
     var saveCount = 0
@@ -40,6 +44,20 @@ final class Segment {
     var incarnation: UInt32 = 0
     /// How many saves were current when a compaction found little to gain; -1: it was not looked at.
     var lookedAtLiveCount = -1
+
+    /// Where the block lies in the file that holds an offset of the image; the offset itself where nothing is compressed.
+    func fileOffset(_ offset: Int) -> Int { image?.fileOffset(offset) ?? offset }
+
+    var imageByteCount: Int { image?.byteCount ?? byteCount }
+
+    /// Takes in the block that comes next; returns where it begins in the image, or nil where offsets do not reach so far.
+    func place(_ block: ScannedBlock, at fileOffset: Int) -> Int? {
+        if image == nil {
+            guard block.header.isCompressed else { return fileOffset }
+            image = PlainImage(plainEnd: fileOffset)
+        }
+        return image?.append(block.header, block.pieces, at: fileOffset)
+    }
 
     /// Of its present file.
     var fileID: UInt64 { UInt64(incarnation) &<< 32 | UInt64(number) }

@@ -6,7 +6,7 @@ import LarderFormat
 struct ListedEntry {
     var seq: UInt64
     var firstSeq: UInt64
-    /// Of the entry in the old file.
+    /// Of the entry in the image of the old file.
     var offset: UInt32
     /// 21 bits of bytes, then flags.
     private var packed: UInt32
@@ -30,6 +30,8 @@ struct SegmentListing {
     let path: String
     /// Of the file, all of it whole blocks.
     let byteCount: Int
+    /// Of its plain image.
+    private(set) var imageByteCount = 0
     /// Saves and deletes, in order.
     private(set) var entries: ContiguousArray<ListedEntry> = []
     /// Bytes of the entries of no record that stay, and how many go.
@@ -45,15 +47,15 @@ struct SegmentListing {
         self.number = number
         path = context.logPath + "/" + Segment.name(number)
         self.byteCount = byteCount
-        try context.eachBlock(path, number, byteCount, &pace) { header, bytes throws(CompactionFailure) in
-            commitCount += header.commits.count
-            lastTime = header.commits.last?.time ?? lastTime
-            try context.eachEntry(header, bytes) { entry, _, offset in
+        try context.eachBlock(path, number, byteCount, &pace) { block, start throws(CompactionFailure) in
+            commitCount += block.header.commits.count
+            lastTime = block.header.commits.last?.time ?? lastTime
+            imageByteCount = start + block.header.plainBlockByteCount
+            try context.eachEntry(block) { entry, _, offset in
                 lastSeq = entry.seq
                 if entry.type <= EntryType.deleted {
                     entries.append(
-                        ListedEntry(
-                            entry, offset: Int(header.position.offset) + offset, isPurged: context.isPurged(entry)))
+                        ListedEntry(entry, offset: start + offset, isPurged: context.isPurged(entry)))
                 } else if context.keeps(entry) {
                     otherByteCount += entry.byteCount
                 } else {

@@ -8,8 +8,12 @@ import LarderFormat
 struct RewrittenSegment: Sendable {
     var byteCount = 0
     var lastBlockOffset = 0
+    /// It was to be compressed.
+    var isCompressed = false
+    /// Nil where no block got smaller by that.
+    var image: PlainImage?
     var commits: ContiguousArray<CommitPlace> = []
-    /// Where the entries of the listing lie now; what means nothing for those that are gone.
+    /// Where the entries of the listing lie now, in the image; what means nothing for those that are gone.
     var offsets: ContiguousArray<UInt32> = []
 }
 
@@ -20,6 +24,8 @@ private struct RepackedFile {
 
     let number: UInt32
     let epoch: UInt64
+    /// Blocks that get smaller by it are compressed.
+    private let compresses: Bool
     private var file: AlignedFile
     private var header: BlockHeader
     /// The payload of the block that is being filled.
@@ -31,12 +37,16 @@ private struct RepackedFile {
     private var isFirst = true
     private(set) var result = RewrittenSegment()
 
-    init(_ context: CompactionContext, number: UInt32, path: String, listedCount: Int) throws(SystemError) {
+    init(
+        _ context: CompactionContext, number: UInt32, path: String, listedCount: Int, compresses: Bool
+    ) throws(SystemError) {
         self.number = number
+        self.compresses = compresses
         epoch = context.epoch
         file = try AlignedFile(context.files, path: path)
         header = RepackedFile.emptyHeader(epoch, number, 0)
         result.offsets = ContiguousArray(repeating: 0, count: listedCount)
+        result.isCompressed = compresses
     }
 
     private static func emptyHeader(_ epoch: UInt64, _ number: UInt32, _ offset: Int) -> BlockHeader {
@@ -65,14 +75,11 @@ private struct RepackedFile {
     }
 
     private mutating func close(lastFlags: UInt8, isContinued: Bool) throws(SystemError) {
-        let start = file.byteCount
+        let fileOffset = file.byteCount
         header.flags = BlockHeader.repacked | lastFlags | (isFirst && isContinued ? BlockHeader.continued : 0)
-        let used = header.byteCount + payload.count
-        let byteCount = IndexFileHead.padded(used)
-        header.blockByteCount = UInt32(byteCount)
-        header.storedByteCount = UInt32(payload.count)
-        header.plainByteCount = header.storedByteCount
+        header.plainByteCount = UInt32(payload.count)
         header.entryCount = header.commits.reduce(0) { $0 + $1.entryCount }
+        let start = result.image?.byteCount ?? fileOffset
         var at = start + header.byteCount
         for entry in placed { result.offsets[entry.index] = UInt32(truncatingIfNeeded: at + entry.offset) }
         for (commit, fact) in zip(header.commits, facts) {
@@ -84,23 +91,49 @@ private struct RepackedFile {
                     seqSpan: UInt32(truncatingIfNeeded: fact.lastSeq - commit.firstSeq), isPlain: fact.isPlain))
             at = end
         }
+        if let packed = packed() {
+            header.flags |= BlockHeader.compressed
+            header.storedCRC = packed.withUnsafeBytes { crc32c($0) }
+            try write(packed)
+            let pieces = packed.withUnsafeBytes { try? PayloadPieces($0, plainByteCount: payload.count) }
+            if result.image == nil { result.image = PlainImage(plainEnd: fileOffset) }
+            _ = result.image?.append(header, pieces, at: fileOffset)
+        } else {
+            try write(payload)
+            _ = result.image?.append(header, nil, at: fileOffset)
+        }
+        result.lastBlockOffset = fileOffset
+        isFirst = false
+        payload.removeAll(keepingCapacity: true)
+        facts.removeAll(keepingCapacity: true)
+        placed.removeAll(keepingCapacity: true)
+        header = RepackedFile.emptyHeader(epoch, number, file.byteCount)
+    }
+
+    /// The payload compressed, where that takes fewer pages.
+    private func packed() -> ContiguousArray<UInt8>? {
+        guard compresses else { return nil }
+        let most = IndexFileHead.padded(header.byteCount + payload.count) - BlockHeader.alignment - header.byteCount
+        return most > 0 ? payload.withUnsafeBytes { PayloadPieces.pack($0, byteCountMax: most) } : nil
+    }
+
+    /// Writes the block with this stored payload.
+    private mutating func write(_ stored: ContiguousArray<UInt8>) throws(SystemError) {
+        let used = header.byteCount + stored.count
+        let byteCount = IndexFileHead.padded(used)
+        header.blockByteCount = UInt32(byteCount)
+        header.storedByteCount = UInt32(stored.count)
         let head = Window(capacity: header.byteCount)
         header.write(at: head.memory)
         try file.append(UnsafeRawBufferPointer(start: head.memory, count: header.byteCount))
         var failure: SystemError?
-        payload.withUnsafeBytes { bytes in
+        stored.withUnsafeBytes { bytes in
             do throws(SystemError) { try file.append(bytes) } catch { failure = error }
         }
         if let failure { throw failure }
         let padding = Window(capacity: BlockHeader.alignment)
         padding.memory.initializeMemory(as: UInt8.self, repeating: 0, count: byteCount - used)
         try file.append(UnsafeRawBufferPointer(start: padding.memory, count: byteCount - used))
-        result.lastBlockOffset = start
-        isFirst = false
-        payload.removeAll(keepingCapacity: true)
-        facts.removeAll(keepingCapacity: true)
-        placed.removeAll(keepingCapacity: true)
-        header = RepackedFile.emptyHeader(epoch, number, file.byteCount)
     }
 
     /// Writes the last block and makes the file durable.
@@ -143,14 +176,14 @@ private struct PendingCommit {
 extension CompactionContext {
     /// Writes a segment anew and puts it in its place, durably.
     func rewrite(
-        _ listing: SegmentListing, _ marks: Marks, removesCheckpoint: Bool, _ pace: inout Pace
+        _ listing: SegmentListing, _ marks: Marks, _ form: RewriteForm, _ pace: inout Pace
     ) throws(CompactionFailure) -> RewrittenSegment {
         let temporary = listing.path + ".tmp"
         let rewritten: RewrittenSegment
         do throws(CompactionFailure) {
-            rewritten = try write(listing, marks, to: temporary, &pace)
+            rewritten = try write(listing, marks, compresses: form.compresses, to: temporary, &pace)
             try check(rewritten, listing, temporary)
-            if !purged.isEmpty || removesCheckpoint {
+            if !purged.isEmpty || form.removesCheckpoint {
                 try system { () throws(SystemError) in
                     try files.remove(path + "/checkpoint")
                     try files.syncDirectory(path)
@@ -198,12 +231,13 @@ extension CompactionContext {
     }
 
     private func write(
-        _ listing: SegmentListing, _ marks: Marks, to temporary: String, _ pace: inout Pace
+        _ listing: SegmentListing, _ marks: Marks, compresses: Bool, to temporary: String, _ pace: inout Pace
     ) throws(CompactionFailure) -> RewrittenSegment {
         var file: RepackedFile
         do throws(SystemError) {
             file = try RepackedFile(
-                self, number: listing.number, path: temporary, listedCount: listing.entries.count)
+                self, number: listing.number, path: temporary, listedCount: listing.entries.count,
+                compresses: compresses)
         } catch { throw CompactionFailure(.system(error)) }
         var isDone = false
         defer { if !isDone { file.abandon() } }
@@ -212,7 +246,8 @@ extension CompactionContext {
         var continues = false
         var pending = PendingCommit()
         try eachBlock(listing.path, listing.number, listing.byteCount, &pace) {
-            header, bytes throws(CompactionFailure) in
+            block, _ throws(CompactionFailure) in
+            let header = block.header
             let begins = isContinued ?? (header.flags & BlockHeader.continued != 0)
             isContinued = begins
             continues = header.flags & BlockHeader.continues != 0
@@ -223,13 +258,13 @@ extension CompactionContext {
                     throw CompactionFailure(.system(error))
                 }
             }
-            try eachEntry(header, bytes) { entry, at, offset throws(CompactionFailure) in
+            try eachEntry(block) { entry, at, offset throws(CompactionFailure) in
                 if at != commit {
                     try flush()
                     commit = at
                     pending.begin(header.commits[at])
                 }
-                let raw = UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + entry.byteCount])
+                let raw = UnsafeRawBufferPointer(rebasing: block.bytes[offset..<offset + entry.byteCount])
                 if entry.type <= EntryType.deleted {
                     let listed = index
                     index += 1
@@ -279,8 +314,8 @@ extension CompactionContext {
     ) throws(CompactionFailure) {
         var free = Pace(unlimited: cancelled)
         var commits = rewritten.commits[...]
-        try eachBlock(temporary, listing.number, rewritten.byteCount, &free) { header, _ throws(CompactionFailure) in
-            for commit in header.commits {
+        try eachBlock(temporary, listing.number, rewritten.byteCount, &free) { block, _ throws(CompactionFailure) in
+            for commit in block.header.commits {
                 guard commits.popFirst()?.firstSeq == commit.firstSeq else {
                     throw .unfit(reason: "\(temporary) is not what was written")
                 }

@@ -10,6 +10,8 @@ struct SegmentScanner {
     let number: UInt32
     let size: Int
     private let window = Window(capacity: 2 * BlockHeader.byteCountMax)
+    /// For the plain bytes of a compressed block.
+    let unpacked = Window(capacity: 0)
 
     /// - Parameter byteCountMax: nothing at or behind it is read, however long the file is by now.
     init(

@@ -244,7 +244,8 @@ struct StoreCore: ~Copyable {
             } catch { throw .system(error) }
             guard case .bytes(let bytes) = read, let base = bytes.baseAddress else {
                 if case .cold(let cold) = read { return .cold(cold) }
-                throw .damaged(path: segment.path, offset: offset, fault: FormatError(.truncated, at: offset))
+                throw .damaged(
+                    path: segment.path, offset: segment.fileOffset(offset), fault: FormatError(.truncated, at: offset))
             }
             let whole = try wholeByteCount(bytes, segment, offset, end)
             if whole <= bytes.count {
@@ -266,7 +267,7 @@ struct StoreCore: ~Copyable {
                 throw FormatError(.tooLarge, at: offset)
             }
             return head.offset + Int(length)
-        } catch { throw .damaged(path: segment.path, offset: offset, fault: error) }
+        } catch { throw .damaged(path: segment.path, offset: segment.fileOffset(offset), fault: error) }
     }
 
     private func decode(
@@ -281,7 +282,7 @@ struct StoreCore: ~Copyable {
             // The index is not believed: it may come from a checkpoint.
             guard isSave(view, place) else { throw FormatError(.badStructure, at: offset) }
             return view
-        } catch { throw .damaged(path: segment.path, offset: offset, fault: error) }
+        } catch { throw .damaged(path: segment.path, offset: segment.fileOffset(offset), fault: error) }
     }
 
     /// Whether an entry brought a record of the kind that the place says.

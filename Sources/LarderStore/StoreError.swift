@@ -38,12 +38,21 @@ public enum StoreError: Error, Equatable, Sendable {
     case unsound(path: String, damageCount: Int, first: LogDamage)
     /// The library was written by a newer version.
     case newerFormat(path: String, found: Int, supported: Int)
+    /// A compressed block lies in this file, and zstd's library is not installed.
+    case needsZstd(path: String)
     /// Bytes on disk that are not what they must be.
     case damaged(path: String, offset: Int, fault: FormatError)
     /// There is no room on the disk for what was to be written. Nothing of it was; it can be tried again.
     case full(reason: String)
     /// A write or sync failed earlier; the store only reads until it is opened again.
     case readOnly(reason: String)
+}
+
+extension StoreError {
+    /// A segment whose blocks unpack to more than offsets can name.
+    static func tooLarge(_ scanner: SegmentScanner) -> StoreError {
+        .notALibrary(path: scanner.path, reason: "its compressed blocks hold more than 4 GiB")
+    }
 }
 
 extension StoreError: CustomStringConvertible {
@@ -62,6 +71,9 @@ extension StoreError: CustomStringConvertible {
                 + "\(first.offset): \(first.reason)"
         case .newerFormat(let path, let found, let supported):
             "the library \(path) has format \(found); this program reads up to \(supported)"
+        case .needsZstd(let path):
+            "\(path) holds compressed blocks; to read them zstd has to be installed (libzstd.so.1; Debian: apt install "
+                + "libzstd1)"
         case .damaged(let path, let offset, let fault): "\(path) is damaged at \(offset): \(fault)"
         case .full(let reason): "there is no room on the disk: \(reason)"
         case .readOnly(let reason): "the store only reads: \(reason)"

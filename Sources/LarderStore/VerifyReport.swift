@@ -37,7 +37,7 @@ public struct VerifyReport: Sendable {
     public internal(set) var unusedSeqCount: UInt64 = 0
     /// Entries of types that this version does not know.
     public internal(set) var unknownTypeCount = 0
-    /// Blocks whose payload is compressed: their entries were not looked at.
+    /// Blocks whose payload is compressed.
     public internal(set) var compressedBlockCount = 0
     /// Behind the last block that counts.
     public internal(set) var end = LogPosition(segment: 1, offset: 0)

@@ -1,5 +1,6 @@
 // What Larder takes from C: two checks that need vector instructions, and what Swift does not import (variadic
-// functions, some macros, GNU extensions). Nothing here keeps state between calls except getopt.
+// functions, some macros, GNU extensions), and zstd, which need not be there. No state is kept between calls but that of
+// getopt and zstd's contexts.
 #ifndef CLARDER_H
 #define CLARDER_H
 #include <stddef.h>
@@ -59,6 +60,23 @@ ssize_t larder_find(const uint8_t *_Nonnull p, size_t n, const larder_needle *_N
 
 /// The same by memmem; the twin that tests hold `larder_find` against.
 ssize_t larder_find_portable(const uint8_t *_Nonnull p, size_t n, const larder_needle *_Nonnull needle);
+
+// MARK: zstd (zstd.c). Safe from any thread; each has its own context. The library is loaded by the first call.
+
+/// 1 if libzstd.so.1 is installed.
+int larder_zstd_is_there(void);
+
+/// Bytes that n bytes take at most when they are compressed; 0 without the library.
+size_t larder_zstd_bound(size_t n);
+
+/// Compresses n bytes into one frame. Its bytes, or -1: the library is not there, or `out` is too small.
+ssize_t larder_zstd_pack(void *_Nonnull out, size_t capacity, const void *_Nonnull p, size_t n, int level);
+
+/// Unpacks frames. The bytes they hold, or -1: no frames, more than `capacity`, or no library.
+ssize_t larder_zstd_unpack(void *_Nonnull out, size_t capacity, const void *_Nonnull p, size_t n);
+
+/// Bytes of the frame that begins at p, or -1.
+ssize_t larder_zstd_frame(const void *_Nonnull p, size_t n);
 
 // MARK: Files. Those that return int answer 0 or a descriptor, or -errno, unless said otherwise.
 

@@ -35,19 +35,17 @@ enum VerifyCommand: Command {
         LogText.show(report.damages, count: report.damageCount, report.tail, context)
         let output = context.output
         if context.isJSON { return output.json { write(report, into: &$0) } }
-        let counts = [
+        var counts = [
             Formats.count(report.segments.count, "segment"), Formats.count(report.blockCount, "block"),
             Formats.count(report.entryCount, "entry", "entries"), Formats.count(report.recordCount, "record"),
             Formats.bytes(report.byteCount),
-        ].joined(separator: ", ")
-        if report.compressedBlockCount > 0 {
-            output.line(
-                "        \(Formats.count(report.compressedBlockCount)) compressed blocks: entries not looked at")
-        }
-        if report.isSound { return output.line(output.styled("sound", .green) + "   " + counts) }
+        ]
+        if report.compressedBlockCount > 0 { counts[1] += " (\(Formats.count(report.compressedBlockCount)) compressed)" }
+        let summary = counts.joined(separator: ", ")
+        if report.isSound { return output.line(output.styled("sound", .green) + "   " + summary) }
         output.line(
             output.styled("damaged", .red) + " \(Formats.count(report.damageCount, "place")), "
-                + "\(Formats.count(Int(clamping: report.lostSeqCount), "seq")) lost; the rest is served: " + counts)
+                + "\(Formats.count(Int(clamping: report.lostSeqCount), "seq")) lost; the rest is served: " + summary)
     }
 
     private static func show(_ line: VerifyReport.SegmentLine, _ context: Context) {

@@ -79,6 +79,7 @@ func onFiles<Result>(_ what: String, exitCode: Int32 = 2, _ body: () throws -> R
 private func advice(_ error: StoreError) -> String {
     switch error {
     case .newerFormat: "use a newer larder"
+    case .needsZstd: "apt install libzstd1, or the zstd package of your system"
     case .notALibrary, .damaged: "larder salvage TO brings what can be read into a new library"
     case .unsound:
         "larder verify names them all; larder salvage TO makes a sound library of the rest; backup --damaged takes it as "
