@@ -50,6 +50,11 @@ extension Connection {
         }
         order.deadShareMin = Double(message.deadPercent) / 100
         order.includesLast = message.includesLast
+        switch message.compression {
+        case .kept: order.compression = .kept
+        case .zstd: order.compression = .zstd
+        case .none: order.compression = .none
+        }
         order.purged = Set(message.purged.map { PurgedKey(kind: $0.kind, key: $0.key) })
         switch message.bytesPerSecond {
         case 0: order.bytesPerSecond = defaults.bytesPerSecond
@@ -70,6 +75,9 @@ extension Connection {
         if let failure = host.store.failure { return host.failedToDelete(failure) }
         if host.clearTask != nil { return ErrorReply(.busy, message: "a clear is running") }
         if host.compactionTask != nil { return ErrorReply(.busy, message: "a compaction is running") }
+        if message.compression == .zstd, !Zstandard.isInstalled {
+            return ErrorReply(.unsupported, message: "the host has no zstd (libzstd.so.1; Debian: apt install libzstd1)")
+        }
         for (at, item) in message.purged.enumerated() {
             guard let schema = host.store.schema(item.kind) else {
                 var error = unknownKind(item.kind)

@@ -1,5 +1,7 @@
 // When the host compacts of its own accord, and what it keeps then.
 
+import LarderFormat
+
 /// How a host compacts.
 public struct CompactionOptions: Sendable {
     /// Whether the host compacts of its own accord.
@@ -12,10 +14,19 @@ public struct CompactionOptions: Sendable {
     public var bytesPerSecond = 32 << 20
     /// Of its own accord: a segment is rewritten when at least this share of it would go, 0 … 1.
     public var deadShareMin = 0.3
+    /// Of its own accord: what was written longer ago, ms, is compressed where zstd is installed; nil: nothing is.
+    public var compressedAfterMilliseconds: Int64?
     /// Of its own accord: not for less than so many bytes.
     public var reclaimableByteCountMin = 16 << 20
 
     public init() {}
+
+    /// What was written up to then is compressed; ms since 1970. Nil: nothing is.
+    func compressesUntil(now: Int64) -> Int64? {
+        guard let compressedAfterMilliseconds, Zstandard.isInstalled else { return nil }
+        let (until, isOver) = now.subtractingReportingOverflow(max(compressedAfterMilliseconds, 0))
+        return isOver ? .min : until
+    }
 
     /// Since when history is kept at a time; both ms since 1970.
     func historySince(now: Int64) -> Int64 {
@@ -51,12 +62,14 @@ struct CompactionSchedule {
 
     /// - Parameters:
     ///   - reclaimable: bytes that could be freed at most.
+    ///   - compressible: bytes of segments that are to be compressed.
     ///   - log: bytes of the log.
-    mutating func isDue(reclaimable: Int, log: Int, now: UInt64) -> Bool {
+    mutating func isDue(reclaimable: Int, compressible: Int = 0, log: Int, now: UInt64) -> Bool {
         if now >= forgetsAt {
             expectedByteCount = 0
             forgetsAt = .max
         }
+        if compressible >= reclaimableByteCountMin { return true }
         return reclaimable >= reclaimableByteCountMin && reclaimable >= log / 4 && reclaimable >= expectedByteCount
     }
 

@@ -121,10 +121,17 @@ extension Host {
             return tellProgress(task, after: Host.signOfLifeMilliseconds)
         }
         guard options.compaction.isAutomatic, !options.isTransient, !isStopping, clearTask == nil,
-            store.failure == nil, compactionSchedule.looks(now: loop.now),
-            compactionSchedule.isDue(reclaimable: store.reclaimableByteCount, log: store.logByteCount, now: loop.now)
+            store.failure == nil, compactionSchedule.looks(now: loop.now)
         else { return }
         var order = CompactionRequest()
+        if let until = options.compaction.compressesUntil(now: wallClock()) {
+            (order.compression, order.compressesUntil) = (.zstd, until)
+        }
+        guard
+            compactionSchedule.isDue(
+                reclaimable: store.reclaimableByteCount, compressible: store.compressibleByteCount(order),
+                log: store.logByteCount, now: loop.now)
+        else { return }
         order.keepsHistorySince = options.compaction.historySince(now: wallClock())
         order.historyByteCountMax = options.compaction.historyByteCountMax
         order.deadShareMin = options.compaction.deadShareMin

@@ -9,7 +9,10 @@ enum BlockCheck {
     /// - Parameter bytes: from the block's first byte; what lies behind the block does not matter.
     static func isWhole(_ bytes: UnsafeRawBufferPointer, epoch: UInt64, position: LogPosition) -> Bool {
         guard let header = try? BlockHeader(bytes, epoch: epoch, position: position) else { return false }
-        if header.isCompressed { return ScannedBlock(header, packed: bytes, in: Window(capacity: 0)).isWhole }
+        if header.isCompressed {
+            let window = Window(capacity: 0)
+            return withExtendedLifetime(window) { ScannedBlock(header, packed: bytes, in: window).isWhole }
+        }
         return hasWholeEntries(bytes, header)
     }
 

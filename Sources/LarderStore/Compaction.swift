@@ -90,6 +90,9 @@ extension Store {
     /// Bytes of sealed segments that a compaction would free at most, from what is known without reading them.
     public var reclaimableByteCount: Int { core.reclaimableByteCount }
 
+    /// Bytes of sealed segments that a request would compress, of which perhaps nothing goes.
+    public func compressibleByteCount(_ request: CompactionRequest) -> Int { core.compressibleByteCount(request) }
+
     /// The floor that a request's history limits lead to.
     public func floor(for request: CompactionRequest) -> UInt64 { core.floor(for: request) }
 

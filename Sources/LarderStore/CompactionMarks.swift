@@ -115,12 +115,36 @@ extension StoreCore {
         guard let names = try? files.list(directory) else { return }
         for name in names {
             guard let bytes = try? files.readWhole(directory + "/" + name) else { continue }
-            guard run.request.purged.contains(where: { holds(bytes, $0.key) }) else { continue }
+            guard isPurged(run, bytes) else { continue }
             do throws(SystemError) {
                 try files.remove(directory + "/" + name)
                 try files.syncDirectory(directory)
                 run.report.removedAsideCount += 1
             } catch { end(&run, "\(error)") }
+        }
+    }
+
+    /// Whether a purged key lies in what was put aside, or may: in what cannot be unpacked it may.
+    private func isPurged(_ run: CompactionRun, _ bytes: [UInt8]) -> Bool {
+        func holdsKey(_ bytes: [UInt8]) -> Bool { run.request.purged.contains { holds(bytes, $0.key) } }
+        if holdsKey(bytes) { return true }
+        // What is put aside begins where a block did.
+        return bytes.withUnsafeBytes { bytes in
+            stride(from: 0, to: bytes.count, by: BlockHeader.alignment).contains { offset in
+                let rest = UnsafeRawBufferPointer(rebasing: bytes[offset...])
+                guard BlockHeader.hasChecksum(rest), rest[5] & BlockHeader.compressed != 0 else { return false }
+                var reader = ByteReader(rest)
+                reader.offset = 8
+                guard let epoch = try? reader.u64(), let segment = try? reader.u32(), let at = try? reader.u32(),
+                    let header = try? BlockHeader(
+                        rest, epoch: epoch, position: LogPosition(segment: segment, offset: at)), Zstandard.isInstalled
+                else { return true }
+                let window = Window(capacity: 0)
+                return withExtendedLifetime(window) {
+                    let block = ScannedBlock(header, packed: rest, in: window)
+                    return !block.isUnpacked || holdsKey(Array(block.bytes))
+                }
+            }
         }
     }
 

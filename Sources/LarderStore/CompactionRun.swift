@@ -135,6 +135,13 @@ extension StoreCore {
         return segments.reduce(0) { $0 + ($1.number < durable.segment ? reclaimable(of: $1) : 0) }
     }
 
+    func compressibleByteCount(_ request: CompactionRequest) -> Int {
+        guard request.compression == .zstd, compactionIsOver == nil else { return 0 }
+        return segments.reduce(0) { sum, segment in
+            sum + (segment.number < durable.segment && changesForm(segment, request) ? segment.byteCount : 0)
+        }
+    }
+
     private func reclaimable(of segment: Segment) -> Int {
         // One block stays at least.
         let most = segment.byteCount - BlockHeader.alignment

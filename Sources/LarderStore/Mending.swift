@@ -92,21 +92,25 @@ extension StoreCore {
     /// The record of an entry that was checked, read from its file: its commit may not be in the index yet.
     private func payload(at place: Place) throws(StoreError) -> [UInt8] {
         guard let segment = segment(place.segment) else { return [] }
-        let window = Window(capacity: 16_384)
         let offset = Int(place.offset)
+        var bytes: [UInt8]
         do throws(SystemError) {
             let file = try files.openForReading(segment.path)
             defer { files.close(file) }
-            window.count = try files.read(file, at: offset, into: window.buffer(window.capacity))
-            var head = ByteReader(UnsafeRawBufferPointer(start: window.memory, count: window.count))
-            let length = (try? head.varint()) ?? 0
-            let whole = head.offset + Int(min(length, UInt64(entryByteCountMax)))
-            if whole > window.count { window.count = try files.read(file, at: offset, into: window.buffer(whole)) }
+            bytes = try segment.read(files, file, at: offset, count: 16_384)
+            let whole = bytes.withUnsafeBytes { bytes in
+                var head = ByteReader(bytes)
+                let length = (try? head.varint()) ?? 0
+                return head.offset + Int(min(length, UInt64(entryByteCountMax)))
+            }
+            if whole > bytes.count { bytes = try segment.read(files, file, at: offset, count: whole) }
         } catch { throw .system(error) }
-        // Any first seq that no difference leads out of will do: only the record is wanted.
-        let entry = try? readEntry(
-            base: window.memory, offset: 0, end: window.count, commitFirstSeq: 1 << 62, commitTime: 0,
-            isVerified: false)
-        return entry.map { Array($0.payload) } ?? []
+        return bytes.withUnsafeBytes { bytes in
+            guard let base = bytes.baseAddress else { return [] }
+            // Any first seq that no difference leads out of will do: only the record is wanted.
+            let entry = try? readEntry(
+                base: base, offset: 0, end: bytes.count, commitFirstSeq: 1 << 62, commitTime: 0, isVerified: false)
+            return entry.map { Array($0.payload) } ?? []
+        }
     }
 }

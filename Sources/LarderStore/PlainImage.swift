@@ -166,6 +166,28 @@ struct PlainImage: Equatable, Sendable {
     }
 }
 
+extension Segment {
+    /// So many bytes of the image from an offset on; fewer where its block, or the file, ends.
+    func read(
+        _ files: any StoreFiles, _ file: FileHandle, at offset: Int, count: Int
+    ) throws(SystemError) -> [UInt8] {
+        let stretch =
+            image.map { $0.stretch(from: offset, needed: 1, wanted: count) }
+            ?? PackedStretch(start: offset, byteCount: count, fileOffset: offset, fileByteCount: count)
+        guard let stretch else { return [] }
+        let stored = Window(capacity: max(stretch.fileByteCount, 1))
+        stored.count = try files.read(file, at: stretch.fileOffset, into: stored.buffer(stretch.fileByteCount))
+        let bytes = UnsafeRawBufferPointer(start: stored.memory, count: stored.count)
+        guard stretch.isCompressed else { return withExtendedLifetime(stored) { Array(bytes) } }
+        let window = Window(capacity: stretch.byteCount)
+        window.fill(stretch, number, fileID, from: bytes)
+        return withExtendedLifetime((stored, window)) {
+            let from = offset - stretch.start
+            return Array(UnsafeRawBufferPointer(start: window.memory + from, count: min(count, window.count - from)))
+        }
+    }
+}
+
 /// Bytes of a file that hold a stretch of a segment's image. Immutable; any thread.
 struct PackedStretch: Sendable {
     /// In the image.

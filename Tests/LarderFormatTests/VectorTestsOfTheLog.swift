@@ -235,7 +235,7 @@ struct VectorTestsOfTheLog {
     }
 
     private func blockFile() throws -> VectorFile {
-        try VectorFile("blocks", members: ["epoch", "segment", "at", "zeros"])
+        try VectorFile("blocks", members: ["epoch", "segment", "at", "zeros"], optional: ["unpacked"])
     }
 
     private func place(_ vector: Vector) throws -> (epoch: UInt64, position: LogPosition) {
@@ -253,11 +253,19 @@ struct VectorTestsOfTheLog {
         let stored = UnsafeRawBufferPointer(rebasing: bytes[start..<(start + Int(header.storedByteCount))])
         guard header.flags & BlockHeader.compressed == 0 else {
             guard crc32c(stored) == header.storedCRC else { throw FormatError(.badChecksum, at: start) }
+            do throws(FormatError) {
+                _ = try PayloadPieces(stored, plainByteCount: Int(header.plainByteCount))
+            } catch { throw FormatError(error.code, at: start + error.offset) }
             return (header, [])
         }
+        return (header, try entries(of: header, in: bytes))
+    }
+
+    /// - Parameter bytes: the header and the plain payload.
+    private func entries(of header: BlockHeader, in bytes: UnsafeRawBufferPointer) throws -> [ListedEntry] {
         let base = try #require(bytes.baseAddress)
         var entries: [ListedEntry] = []
-        var at = start
+        var at = header.byteCount
         for commit in header.commits {
             let end = at + Int(commit.plainByteCount)
             for _ in 0..<commit.entryCount {
@@ -270,7 +278,27 @@ struct VectorTestsOfTheLog {
             }
             guard at == end else { throw FormatError(.trailing, at: at) }
         }
-        return (header, entries)
+        return entries
+    }
+
+    /// The entries of a compressed block.
+    private func unpackedEntries(of header: BlockHeader, _ stored: [UInt8]) throws -> [ListedEntry] {
+        try stored.withUnsafeBytes { stored in
+            let plainByteCount = Int(header.plainByteCount)
+            let pieces = try PayloadPieces(stored, plainByteCount: plainByteCount)
+            var block = [UInt8](repeating: 0, count: header.byteCount + plainByteCount)
+            try block.withUnsafeMutableBytes { block in
+                let base = try #require(block.baseAddress)
+                for piece in 0..<pieces.count {
+                    let plain = pieces.plain(piece)
+                    let isUnpacked = PayloadPieces.unpack(
+                        UnsafeRawBufferPointer(rebasing: stored[pieces.stored(piece)]),
+                        into: base + header.byteCount + plain.lowerBound, count: plain.count)
+                    #expect(isUnpacked, "piece \(piece)")
+                }
+            }
+            return try block.withUnsafeBytes { try entries(of: header, in: $0) }
+        }
     }
 
     private func readBlock(_ bytes: [UInt8], _ vector: Vector) throws -> (BlockHeader, [ListedEntry]) {
@@ -298,6 +326,14 @@ struct VectorTestsOfTheLog {
         return header
     }
 
+    private func listed(_ entries: [Vector]) throws -> [ListedEntry] {
+        try entries.map { entry in
+            ListedEntry(
+                type: try entry.integer("type"), seq: try entry.integer("seq"),
+                offset: try entry.integer("offset"), byteCount: try entry.integer("bytes"))
+        }
+    }
+
     @Test("valid blocks")
     func validBlocks() throws {
         for vector in try blockFile().valid {
@@ -309,12 +345,12 @@ struct VectorTestsOfTheLog {
                 expected.storedCRC = Array(stored).withUnsafeBytes { crc32c($0) }
             }
             #expect(header == expected, "\(vector)")
-            let listed = try vector.object("value").objects("entries").map { entry in
-                ListedEntry(
-                    type: try entry.integer("type"), seq: try entry.integer("seq"),
-                    offset: try entry.integer("offset"), byteCount: try entry.integer("bytes"))
-            }
+            let listed = try self.listed(vector.object("value").objects("entries"))
             #expect(entries == listed, "\(vector)")
+            if expected.isCompressed, Zstandard.isInstalled {
+                let unpacked = try unpackedEntries(of: header, Array(stored))
+                #expect(try unpacked == self.listed(vector.objects("unpacked")), "\(vector)")
+            }
             var made = [UInt8](repeating: 0, count: expected.byteCount)
             made.withUnsafeMutableBytes { buffer in
                 if let base = buffer.baseAddress { expected.write(at: base) }

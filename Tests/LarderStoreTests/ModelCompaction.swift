@@ -53,6 +53,9 @@ extension StoreDriver {
         if source.chance(20) { request.historyByteCountMax = source.below(100_000) }
         if source.chance(30) { request.deadShareMin = 0.3 }
         request.includesLast = source.chance(60)
+        let forms: [BlockCompression] = [.kept, .kept, .zstd, .zstd, .none]
+        let form = forms[source.below(forms.count)]
+        if Zstandard.isInstalled { request.compression = form }
         // Those who follow the log have everything from their place on.
         request.floorMax = readers.map { $0.boundSeq + 1 }.min() ?? UInt64.max
         let canPurge = readers.allSatisfy { $0.cursor.seq >= store.lastSeq }

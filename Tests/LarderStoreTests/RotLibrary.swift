@@ -9,8 +9,9 @@ struct RotLibrary {
     struct Block {
         var position: LogPosition
         var header: BlockHeader
-        /// Offset behind the last entry, in the file.
+        /// Offset behind the last entry, or behind the compressed payload, in the file.
         var payloadEnd: Int
+        /// Of a compressed block without places of their own.
         var entries: [(offset: Int, byteCount: Int, seq: UInt64, type: UInt8)]
 
         var range: Range<Int> { Int(position.offset)..<Int(position.offset) + Int(header.blockByteCount) }
@@ -26,14 +27,22 @@ struct RotLibrary {
         options.commitByteCountTarget = 8_192
         return options
     }()
-    static let made = Result { try RotLibrary(seed: 11, isCompacted: false) }
-    private static let compacted = Result { try RotLibrary(seed: 12, isCompacted: true) }
+    static let made = Result { try RotLibrary(seed: 11, .log) }
+    private static let compacted = Result { try RotLibrary(seed: 12, .compacted) }
+    private static let compressed = Result { try RotLibrary(seed: 13, .compressed) }
 
     enum Form: CaseIterable {
         /// A log as it was written.
         case log
         /// One whose first segments were rewritten by a compaction, and that went on.
         case compacted
+        /// The same with compressed blocks.
+        case compressed
+
+        /// Those of which single entries have a place in the file.
+        static let plain: [Form] = [.log, .compacted]
+        /// All that can be made here.
+        static var made: [Form] { Zstandard.isInstalled ? allCases : plain }
     }
 
     /// Every one in `.ci/long rot`, else every third, its ends among them.
@@ -46,6 +55,7 @@ struct RotLibrary {
         switch form {
         case .log: try made.get()
         case .compacted: try compacted.get()
+        case .compressed: try compressed.get()
         }
     }
 
@@ -64,7 +74,8 @@ struct RotLibrary {
 
     static func name(_ number: Int) -> String { "library/log/" + Segment.name(UInt32(number)) }
 
-    init(seed: UInt64, isCompacted: Bool) throws {
+    init(seed: UInt64, _ form: Form) throws {
+        let isCompacted = form != .log
         let files = SimulatedFiles(seed: seed)
         let driver = try StoreDriver(files, options: Self.options)
         var life = RotLife(seed: seed)
@@ -73,7 +84,7 @@ struct RotLibrary {
         if isCompacted { try life.crossBorder(driver) }
         let earlierEvents = driver.model.events
         earlierSegments = isCompacted ? Self.segments(files) : []
-        if isCompacted { try life.compact(driver) }
+        if isCompacted { try life.compact(driver, compresses: form == .compressed) }
         model = driver.model
         allEvents = earlierEvents + model.events.filter { $0.seq > earlierEvents.last?.seq ?? 0 }
         epoch = driver.store.epoch
@@ -116,6 +127,19 @@ struct RotLibrary {
                 let header = try BlockHeader(
                     UnsafeRawBufferPointer(rebasing: raw[offset...]), epoch: epoch, position: position)
                 var block = Block(position: position, header: header, payloadEnd: 0, entries: [])
+                if header.isCompressed {
+                    let window = Window(capacity: 0)
+                    let packed = UnsafeRawBufferPointer(rebasing: raw[offset...])
+                    try withExtendedLifetime(window) {
+                        try BlockContents(ScannedBlock(header, packed: packed, in: window)).entries { entry, _, _ in
+                            block.entries.append((Int.min, 0, entry.seq, entry.type))
+                        }
+                    }
+                    block.payloadEnd = offset + header.byteCount + Int(header.storedByteCount)
+                    blocks.append(block)
+                    offset += Int(header.blockByteCount)
+                    continue
+                }
                 var at = offset + header.byteCount
                 for commit in header.commits {
                     let end = at + Int(commit.plainByteCount)
@@ -180,8 +204,9 @@ private struct RotLife {
         try driver.commitAll()
     }
 
-    mutating func compact(_ driver: StoreDriver) throws {
+    mutating func compact(_ driver: StoreDriver, compresses: Bool) throws {
         var request = CompactionRequest()
+        if compresses { request.compression = .zstd }
         request.includesLast = true
         // Some versions are kept, so that they can be undone.
         request.keepsHistorySince = driver.now - 300

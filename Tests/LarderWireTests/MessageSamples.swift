@@ -211,10 +211,11 @@ enum Samples {
         MessageSample(Progress(done: 128, total: 1 << 30)),
         MessageSample(Cleared(deleted: 5, seq: 6)),
         MessageSample(Compact()),
+        MessageSample(Compact(compression: .none)),
         MessageSample(
             Compact(
-                historySince: .max, deadPercent: 100, includesLast: true, waitMilliseconds: 1 << 40,
-                bytesPerSecond: 300,
+                historySince: .max, deadPercent: 100, includesLast: true, compression: .zstd,
+                waitMilliseconds: 1 << 40, bytesPerSecond: 300,
                 purged: [Compact.PurgedKey(kind: 1, key: [4, 0x74]), Compact.PurgedKey(kind: 300, key: [])])),
         MessageSample(
             Compacted(

@@ -109,7 +109,8 @@ struct VectorBodyTests {
         try each(Compact.self) { compact, value in
             #expect(compact.historySince == Int64(value.int("history_since")))
             #expect(compact.deadPercent == value.int("dead_share"))
-            #expect(compact.includesLast == (value.int("flags") == 1))
+            #expect(compact.includesLast == (value.int("flags") & 1 == 1))
+            #expect(Int(compact.compression.rawValue) == value.int("flags") & 6)
             #expect(compact.waitMilliseconds == value.int("wait") && compact.bytesPerSecond == value.int("rate"))
             let rows = value.objects("purged")
             #expect(compact.purged == rows.map { Compact.PurgedKey(kind: $0.int("kind"), key: $0.hex("key")) })

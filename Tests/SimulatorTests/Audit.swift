@@ -34,11 +34,12 @@ extension Simulation {
         guard follower.isActive else { throw Difference("the anchor may not subscribe after \(seq)") }
         truth.floorMax = max(truth.floorMax, seq + 1)
         let since = dice.chance(60) ? Int64.max : (host?.wallClock() ?? 0) - Int64(dice.below(100_000))
+        let form = dice.pick([Compact.Compression.kept, .kept, .zstd, .zstd, .none])
         trace.note("a compaction, the floor at most \(seq + 1)")
         anchor.request(
             Compact(
                 historySince: since, deadPercent: dice.pick([0, 0, 20, 50]), includesLast: dice.chance(60),
-                bytesPerSecond: .max), .compact)
+                compression: Zstandard.isInstalled ? form : .kept, bytesPerSecond: .max), .compact)
         self.anchor?.disconnect()
         self.anchor = anchor
     }

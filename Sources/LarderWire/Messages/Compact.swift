@@ -25,6 +25,8 @@ public struct Compact: WireMessage {
     public var deadPercent: Int
     /// The segment that is written is ended first, so that it can be rewritten too.
     public var includesLast: Bool
+    /// Whether blocks are compressed.
+    public var compression: Compression
     /// How long subscriptions that lag are waited for; of a purge only.
     public var waitMilliseconds: Int
     /// Bytes read and written a second at most. 0: as the host is set; `Int.max`: as fast as it goes.
@@ -32,13 +34,22 @@ public struct Compact: WireMessage {
     /// At most 1,000.
     public var purged: [PurgedKey]
 
+    /// The form of the blocks of segments that are written anew; other than `kept`, those in another form are too.
+    public enum Compression: UInt8, Sendable {
+        case kept = 0
+        case zstd = 2
+        case none = 4
+    }
+
     public init(
-        historySince: Int64 = 0, deadPercent: Int = 0, includesLast: Bool = false, waitMilliseconds: Int = 0,
+        historySince: Int64 = 0, deadPercent: Int = 0, includesLast: Bool = false, compression: Compression = .kept,
+        waitMilliseconds: Int = 0,
         bytesPerSecond: Int = 0, purged: [PurgedKey] = []
     ) {
         self.historySince = historySince
         self.deadPercent = deadPercent
         self.includesLast = includesLast
+        self.compression = compression
         self.waitMilliseconds = waitMilliseconds
         self.bytesPerSecond = bytesPerSecond
         self.purged = purged
@@ -47,7 +58,7 @@ public struct Compact: WireMessage {
     public func encode(into writer: inout ByteWriter) {
         writer.i64(historySince)
         writer.u8(UInt8(clamping: deadPercent))
-        writer.u8(includesLast ? 1 : 0)
+        writer.u8((includesLast ? 1 : 0) | compression.rawValue)
         writer.varint(waitMilliseconds)
         writer.varint(bytesPerSecond)
         writer.varint(purged.count)
@@ -65,7 +76,14 @@ public struct Compact: WireMessage {
             reader.offset = percentAt
             throw FormatError(.outOfRange, at: percentAt)
         }
-        includesLast = try reader.flags(1) == 1
+        let flagsAt = reader.offset
+        let flags = try reader.flags(7)
+        includesLast = flags & 1 == 1
+        guard let compression = Compression(rawValue: flags & 6) else {
+            reader.offset = flagsAt
+            throw FormatError(.badStructure, at: flagsAt)
+        }
+        self.compression = compression
         waitMilliseconds = try reader.number()
         bytesPerSecond = try reader.number()
         let countAt = reader.offset

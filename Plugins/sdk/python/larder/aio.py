@@ -208,10 +208,11 @@ class AsyncClient(asyncio.Protocol):
         return result
 
     async def compact(self, *, keep_history: Union[None, int, str] = None, dead_share: int = 0, include_last: bool = True,
-                      purge: Sequence[str] = (), wait: float = 30.0, bytes_per_second: Optional[int] = None,
+                      compress: Optional[bool] = None, purge: Sequence[str] = (), wait: float = 30.0,
+                      bytes_per_second: Optional[int] = None,
                       progress: Optional[Callable[[int, int], None]] = None) -> Compacted:
         """As `Client.compact`."""
-        result: Compacted = await self._run(self._calls.compact(keep_history, dead_share, include_last, purge, wait,
+        result: Compacted = await self._run(self._calls.compact(keep_history, dead_share, include_last, compress, purge, wait,
                                                                 bytes_per_second, progress))
         return result
 

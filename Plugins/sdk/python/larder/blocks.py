@@ -13,7 +13,9 @@ from .entries import Frame, read_frame
 from .errors import DecodeError
 
 MAGIC = b"LRDB"
-ALIGNMENT, BLOCK_BYTES_MAX, PLAIN_BYTES_MAX = 4096, 4 << 20, 64 << 10
+# Of a skippable zstd frame.
+SKIPPABLE = (0x184D2A50).to_bytes(4, "little")
+ALIGNMENT, BLOCK_BYTES_MAX, PIECE_BYTES = 4096, 4 << 20, 64 << 10
 CONTINUES, CONTINUED, COMPRESSED, REPACKED, ENDS = 1, 2, 4, 8, 16
 HEADER_BYTES, COMMIT_BYTES = 64, 24
 
@@ -91,7 +93,7 @@ def read_header(data: bytes, epoch: int, segment: int, offset: int) -> Tuple[Blo
     check(0 < size <= BLOCK_BYTES_MAX and size % ALIGNMENT == 0, 24, f"block bytes of {size}")
     check(end + stored <= size, 28, f"{stored} stored bytes in a block of {size}")
     compressed = bool(flags & COMPRESSED)
-    check(plain <= PLAIN_BYTES_MAX if compressed else plain == stored, 32, f"{plain} plain bytes")
+    check(end + plain <= BLOCK_BYTES_MAX if compressed else plain == stored, 32, f"{plain} plain bytes")
     synced = reader.u32(), reader.u32()
     check(synced <= (segment, offset), 40, "a synced position behind the block's own")
     check(reader.u64() == 0, 48, "reserved bytes are 0")
@@ -111,10 +113,31 @@ def read_header(data: bytes, epoch: int, segment: int, offset: int) -> Tuple[Blo
     return block, stored, end
 
 
+def piece_frames(payload: bytes, plain_bytes: int, start: int = 0) -> List[bytes]:
+    """The zstd frames of a compressed payload, one for each piece of 65,536 plain bytes. `start` is where the payload lies,
+    for the offsets of a `DecodeError`.
+    """
+    def check(holds: bool, at: int, message: str) -> None:
+        if not holds:
+            raise DecodeError("corrupt", start + at, message)
+
+    count = -(-plain_bytes // PIECE_BYTES)
+    check(payload[:4] == SKIPPABLE, 0, "no table of pieces")
+    check(count > 0 and payload[4:8] == (4 * count).to_bytes(4, "little"), 4, f"the table is not of {count} pieces")
+    end, frames = 8 + 4 * count, []
+    for at in range(8, end, 4):
+        size = int.from_bytes(payload[at:at + 4], "little")
+        check(0 < size <= len(payload) - end, at, f"a frame of {size} bytes")
+        frames.append(payload[end:end + size])
+        end += size
+    check(end == len(payload), end, "bytes behind the last frame")
+    return frames
+
+
 def decode_block(data: bytes, epoch: int, segment: int, offset: int) -> Block:
     """A whole block at the start of `data`, every entry's framing, seq and CRC checked. Raises `DecodeError`.
 
-    A compressed payload is checked against its CRC and left as it is.
+    A compressed payload is checked against its CRC, its table of pieces too, and left as it is: zstd unpacks it.
     """
     block, stored, start = read_header(data, epoch, segment, offset)
     if len(data) < block.block_bytes:
@@ -123,6 +146,7 @@ def decode_block(data: bytes, epoch: int, segment: int, offset: int) -> Block:
     if block.flags & COMPRESSED:
         if crc32c(block.payload) != int.from_bytes(data[56:60], "little"):
             raise DecodeError("corrupt", start, "the payload's CRC does not match")
+        piece_frames(block.payload, block.plain_bytes, start)
         return block
     at, last = start, -1
     for commit in block.commits:

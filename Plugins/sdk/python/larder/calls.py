@@ -119,8 +119,9 @@ class Calls:
         reply = yield Wait(request_id)
         return reply["deleted"]
 
-    def compact(self, keep_history: Union[None, int, str], dead_share: int, include_last: bool, purge: Sequence[str],
-                wait: float, bytes_per_second: Optional[int], progress: Optional[Callable[[int, int], None]]) -> Call:
+    def compact(self, keep_history: Union[None, int, str], dead_share: int, include_last: bool,
+                compress: Optional[bool], purge: Sequence[str], wait: float,
+                bytes_per_second: Optional[int], progress: Optional[Callable[[int, int], None]]) -> Call:
         keys = []
         for text in purge:
             kind, key = yield from self._key(text, None)
@@ -129,7 +130,7 @@ class Calls:
         since = {None: 0, "all": I64_MIN, "none": I64_MAX, 0: 1}.get(keep_history, keep_history)
         rate = 0 if bytes_per_second is None else bytes_per_second or I64_MAX
         request_id = yield Send("COMPACT", {
-            "history_since": since, "dead_share": dead_share, "flags": 1 if include_last else 0,
+            "history_since": since, "dead_share": dead_share, "flags": (1 if include_last else 0) | {None: 0, True: 2, False: 4}[compress],
             "wait": int(wait * 1000), "rate": rate, "purged": keys}, None, progress)
         reply = yield Wait(request_id)
         return Compacted.of(reply)

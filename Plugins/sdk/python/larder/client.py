@@ -236,18 +236,20 @@ class Client:
         return result
 
     def compact(self, *, keep_history: Union[None, int, str] = None, dead_share: int = 0, include_last: bool = True,
-                purge: Sequence[str] = (), wait: float = 30.0, bytes_per_second: Optional[int] = None,
+                compress: Optional[bool] = None, purge: Sequence[str] = (), wait: float = 30.0,
+                bytes_per_second: Optional[int] = None,
                 progress: Optional[Callable[[int, int], None]] = None) -> Compacted:
         """Rewrites the log without what is not needed any more, and takes purged keys out of it.
 
         `keep_history`: what was superseded at or after it is kept, ms since 1970; "all", "none", or None: as the host is
         set. `dead_share`: a segment is rewritten when at least so many percent of it would go; 0: whenever anything would.
-        `include_last`: also the segment that is written. `purge`: keys in text of records that were deleted, at most 1,000;
+        `include_last`: also the segment that is written. `compress`: True: blocks are compressed with zstd, also of segments of
+        which nothing would go; False: none is any more; None: as they are. `purge`: keys in text of records that were deleted, at most 1,000;
         subscriptions that have not learned of the delete after `wait` seconds are ended. `bytes_per_second`: None: the
         host's; 0: as fast as it goes. `progress` is told done and total, in segments. Raises `Busy`, `Conflict` (a purged
         key has a record; `place` is 1 + its position), `StoreFull`, `FailedToDelete`.
         """
-        result: Compacted = self._run(self._calls.compact(keep_history, dead_share, include_last, purge, wait,
+        result: Compacted = self._run(self._calls.compact(keep_history, dead_share, include_last, compress, purge, wait,
                                                           bytes_per_second, progress))
         return result
 

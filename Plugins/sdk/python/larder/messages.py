@@ -109,6 +109,8 @@ _GROUP_COUNT = Struct(("present", among(U8, 0, 1)), ("value", Judged(
     BYTES, lambda value: "records without a value have none here" if value["value"] and not value["present"] else "")),
                       ("records", VARINT))
 _MATCH = Struct(("rank", VARINT), ("record", STORED))
+# 2: blocks are compressed, 4: they are not; not both.
+_COMPACT_FLAGS = Checked(U8, lambda value: value < 6, "flags within 7, 2 without 4", default=0)
 _PURGED_KEY = Struct(("kind", VARINT), ("key", BYTES))
 _FACT = Struct(("name", TEXT), ("value", TEXT))
 _SESSION = Struct(("id", VARINT), ("name", TEXT), ("version", TEXT), ("roles", VARINT), ("events", VARINT),
@@ -173,7 +175,7 @@ _MESSAGES = (
     Message(0x9E, "PROGRESS", "H", NOTICE, Struct(("done", VARINT), ("total", VARINT)), has_id=True),
     Message(0x88, "CLEARED", "H", REPLY, Struct(("deleted", VARINT), ("seq", U64))),
     Message(0x21, "COMPACT", "C", REQUEST, Struct(
-        ("history_since", I64), ("dead_share", within(U8, 0, 100)), ("flags", flags(U8, 1)), ("wait", ZERO),
+        ("history_since", I64), ("dead_share", within(U8, 0, 100)), ("flags", _COMPACT_FLAGS), ("wait", ZERO),
         ("rate", ZERO), ("purged", ListOf(_PURGED_KEY, 0, 1_000))), 0xA1),
     Message(0xA1, "COMPACTED", "H", REPLY, Struct(
         *counts(COMPACTED_COUNTS), ("floor", U64), ("history_since", I64))),

@@ -11,7 +11,7 @@ from larder.blocks import COMPRESSED, CONTINUED, CONTINUES, ENDS, REPACKED, Bloc
 from larder.codec import Writer
 from larder.crc32c import crc32c
 from larder.entries import ENDED_COUNTS, WRITTEN_COUNTS, frame_entry
-from larder.varint import varint
+from larder.varint import read_varint, varint
 
 KEY_HEX = MATRIX_HEX[6:22]
 TIME = 1_760_000_000_123
@@ -124,25 +124,44 @@ def _created(seq: int, first_seq: int) -> bytes:
     return frame_entry(1, seq, first_seq, b"\x01\x02" + bytes.fromhex(MATRIX_HEX))
 
 
-def block(name: str, made: Block) -> Vector:
+def block(name: str, made: Block, plain: bytes = b"") -> Vector:
+    """`plain`: of a compressed block, what its payload unpacks to."""
     data = encode_block(made)
     trimmed = data.rstrip(b"\0")
     compressed = bool(made.flags & COMPRESSED)
-    start, listed = 64 + 24 * len(made.commits), []
-    if not compressed:
-        at = 0
-        for commit in made.commits:
-            for _ in range(commit.entry_count):
-                size = made.payload[at] + 1
-                listed.append({"type": made.payload[at + 1], "seq": commit.first_seq + made.payload[at + 2],
-                               "offset": start + at, "bytes": size})
-                at += size
+    start, listed, at = 64 + 24 * len(made.commits), [], 0
+    payload = plain or made.payload
+    for commit in made.commits:
+        for _ in range(commit.entry_count):
+            length, behind = read_varint(payload, at)
+            size = behind - at + length
+            listed.append({"type": payload[behind], "seq": commit.first_seq + payload[behind + 1],
+                           "offset": start + at, "bytes": size})
+            at += size
+    more = {"unpacked": listed} if compressed else {}
     return {"name": name, "epoch": made.epoch, "segment": made.segment, "at": made.offset, "hex": trimmed.hex(),
             "zeros": len(data) - len(trimmed), "value": {
                 "flags": made.flags, "block_bytes": len(data), "stored_bytes": len(made.payload),
                 "plain_bytes": made.plain_bytes if compressed else len(made.payload),
                 "synced_segment": made.synced_segment, "synced_offset": made.synced_offset,
-                "commits": [shown(commit._asdict()) for commit in made.commits], "entries": listed}}
+                "commits": [shown(commit._asdict()) for commit in made.commits],
+                "entries": [] if compressed else listed}, **more}
+
+
+def _zstd_frame(*parts: Any) -> bytes:
+    """A zstd frame made by hand of raw blocks (bytes) and run-length blocks (a byte, a count): any zstd unpacks it."""
+    size = sum(len(part) if isinstance(part, bytes) else part[1] for part in parts)
+    frame = bytes.fromhex("28b52ffd a0") + size.to_bytes(4, "little")
+    for at, part in enumerate(parts):
+        kind, count = (0, len(part)) if isinstance(part, bytes) else (1, part[1])
+        frame += (count << 3 | kind << 1 | (at == len(parts) - 1)).to_bytes(3, "little")
+        frame += part if isinstance(part, bytes) else part[0]
+    return frame
+
+
+def _packed(*frames: bytes) -> bytes:
+    sizes = b"".join(len(frame).to_bytes(4, "little") for frame in frames)
+    return bytes.fromhex("502a4d18") + len(sizes).to_bytes(4, "little") + sizes + b"".join(frames)
 
 
 def _simple(**changes: Any) -> Block:
@@ -169,8 +188,14 @@ def block_vectors() -> Dict[str, Any]:
     first = _created(1, 1)
     filler = 4096 - 64 - 24 - 8  # type, difference and a length of two bytes, a CRC
     full = frame_entry(200, 7, 7, b"\x55" * filler)
-    packed = bytes.fromhex("28b52ffd0400") + b"\x01\x00\x00" + bytes(4)
+    frame = _zstd_frame(one)
+    packed = _packed(frame)
     compressed = _simple(flags=COMPRESSED, payload=packed, plain_bytes=len(one))
+    # An entry of two pieces.
+    long = frame_entry(200, 7, 7, b"\x55" * 65_600)
+    pieces = _packed(_zstd_frame(long[:8], (b"\x55", 65_528)), _zstd_frame((b"\x55", len(long) - 65_536 - 4), long[-4:]))
+    in_pieces = _simple(flags=COMPRESSED | REPACKED, payload=pieces, plain_bytes=len(long),
+                        commits=[Commit(7, TIME, 1, len(long))])
     valid = [
         block("one commit", _simple()), block("two commits, the clock going back", two),
         block("first of a run", _simple(flags=CONTINUES)),
@@ -183,14 +208,12 @@ def block_vectors() -> Dict[str, Any]:
         block("the last block of a repacked segment, in a run", _simple(
             flags=CONTINUES | REPACKED | ENDS, offset=4096, synced_segment=1, synced_offset=4096)),
         block("with more padding than it needs", _simple(block_bytes=8192)),
-        block("a compressed payload, which is not looked into", compressed),
-        block("a compressed payload of 64 KiB", _simple(flags=COMPRESSED, payload=packed, plain_bytes=65_536,
-                                                        commits=[Commit(7, TIME, 2, 65_536)])),
+        block("a compressed payload", compressed, one),
+        block("a compressed payload of two pieces", in_pieces, long),
         block("the first seq", _simple(commits=[Commit(1, TIME, 1, len(first))], payload=first)),
     ]
     exact = block("a payload that ends at the block's end", _simple(
         commits=[Commit(7, TIME, 1, len(full))], payload=full))
-    exact["value"]["entries"] = [{"type": 200, "seq": 7, "offset": 88, "bytes": len(full)}]
     assert len(full) == 4096 - 88 and exact["zeros"] == 0
     valid.append(exact)
 
@@ -201,6 +224,9 @@ def block_vectors() -> Dict[str, Any]:
                 "zeros": len(data) - len(trimmed), "error": error, "offset": offset}
 
     whole = encode_block(_simple())
+
+    def repacked(payload: bytes) -> bytes:
+        return encode_block(_simple(flags=COMPRESSED, payload=payload, plain_bytes=len(one)))
 
     def replaced(data: bytes, at: int, with_bytes: bytes) -> bytes:
         return data[:at] + with_bytes + data[at + len(with_bytes):]
@@ -228,8 +254,15 @@ def block_vectors() -> Dict[str, Any]:
         err("block bytes above 4 MiB", patched(_simple(), 24, 4, (4 << 20) + 4096), 24),
         err("stored bytes that do not fit the block", patched(_simple(), 28, 4, 4096), 28),
         err("plain bytes that differ without compression", patched(_simple(), 32, 4, 64), 32),
-        err("compressed plain bytes above 64 KiB", encode_block(_simple(
-            flags=COMPRESSED, payload=packed, plain_bytes=65_537, commits=[Commit(7, TIME, 2, 65_537)])), 32),
+        err("compressed plain bytes that make more than 4 MiB with the header", encode_block(_simple(
+            flags=COMPRESSED, payload=packed, plain_bytes=(4 << 20) - 87,
+            commits=[Commit(7, TIME, 2, (4 << 20) - 87)])), 32),
+        err("a compressed payload without its table", repacked(frame), 88),
+        err("a table of two pieces for one", repacked(_packed(frame, frame)), 92),
+        err("a table cut short", repacked(packed[:10]), 96),
+        err("a frame that ends behind the payload", repacked(packed[:-1]), 96),
+        err("a frame of 0 bytes", repacked(packed[:8] + bytes(4) + frame), 96),
+        err("bytes behind the last frame", repacked(packed + b"\0"), 88 + len(packed)),
         err("an entry count that is not the sum", patched(_simple(), 36, 4, 3), 36),
         err("a synced offset behind its own", patched(_simple(segment=1, synced_segment=1), 44, 4, 4096), 40),
         err("a synced segment behind its own", patched(_simple(), 40, 4, 2), 40),
