@@ -66,6 +66,7 @@ final class Bench {
         if wants(.changed) { try measureChanged() }
         if wants(.compact) { try measureCompaction() }
         if wants(.beside) { try measureBesideCompaction() }
+        if wants(.compressed) { try measureCompression() }
     }
 
     /// Has what was written or removed so far reach the disk, so that it does not disturb what is measured next.

@@ -39,10 +39,11 @@ func runClient(_ arguments: [String]) throws(BenchError) {
         }
         try runDeletes(socket: socket, dataset: dataset, recordCount: recordCount, stride: stride, copy: copy)
     case "compact":
-        guard rest.count == 1, let rate = Int(rest[0]), rate >= 0 else {
-            throw .usage("client compact SOCKET DATASET RECORDS BYTES_PER_SECOND")
+        let compresses = rest.dropFirst().first == "compressed"
+        guard rest.count == (compresses ? 2 : 1), let rate = Int(rest[0]), rate >= 0 else {
+            throw .usage("client compact SOCKET DATASET RECORDS BYTES_PER_SECOND [compressed]")
         }
-        try runCompaction(socket: socket, bytesPerSecond: rate)
+        try runCompaction(socket: socket, bytesPerSecond: rate, compresses: compresses)
     case "scan":
         try runScans(socket: socket)
     default: throw .usage("no client is called \(arguments[0])")

@@ -12,12 +12,12 @@ private nonisolated(unsafe) var isToEnd: sig_atomic_t = 0
 /// was cancelled after SIGTERM.
 ///
 /// - Parameter bytesPerSecond: 0: as the host is set; else at most so much, `Int.max` as fast as it goes.
-func runCompaction(socket path: String, bytesPerSecond: Int) throws(BenchError) {
+func runCompaction(socket path: String, bytesPerSecond: Int, compresses: Bool) throws(BenchError) {
     signal(SIGTERM) { _ in isToEnd = 1 }
     let socket = try GreetedSocket(path: path)
     var id: UInt32 = 1
     var started = monotonicNanoseconds()
-    let compact = Compact(historySince: .max, includesLast: true, bytesPerSecond: bytesPerSecond)
+    let compact = Compact(historySince: .max, includesLast: true, compression: compresses ? .zstd : .kept, bytesPerSecond: bytesPerSecond)
     try send(compact, id, socket)
     var hasBegun = false
     var isCancelled = false

@@ -4,7 +4,7 @@
 enum Figure: String, CaseIterable {
     case probe, socket, ceiling, `import`, subscriber, null, memory, size, shuffled, reimport, replay, get, open,
         `where`, pages, search, latency, changed, compact,
-        beside
+        beside, compressed
 
     /// Measured in one round with imports, one after the other, so that they can be compared.
     var isOfImport: Bool {
@@ -35,6 +35,7 @@ enum Figure: String, CaseIterable {
         case .latency: "gets beside clients that have every record looked at"
         case .changed: "import again with one record in ten changed (merge)"
         case .compact: "a compaction at full rate with half of the records changed and a tenth deleted"
+        case .compressed: "bytes of compressed segments against SQLite's, and what reading them costs"
         case .beside: "imports, and gets at a fixed pace, beside a compaction at the host's rate and at full rate"
         }
     }

@@ -106,22 +106,29 @@ final class SQLite {
     }
 
     /// Fills a table with the dataset, a column for each field.
-    func fill(_ titles: PackedTitles) throws(BenchError) {
+    ///
+    /// - Parameter keyedById: a table as the rivals' was measured with: the id alone is the key, and no source.
+    func fill(_ titles: PackedTitles, keyedById: Bool = false) throws(BenchError) {
         try run("pragma journal_mode = off")
         try run("pragma synchronous = off")
         try run(
-            """
-            create table title (source text, media_type integer, id integer, original_title text, original_name text,
-            overview text, poster_path text, release_date integer, vote_count integer, vote_average real,
-            primary key (source, media_type, id))
-            """)
+            keyedById
+                ? """
+                create table title (media_type integer, id integer primary key, original_title text, original_name text,
+                overview text, poster_path text, release_date integer, vote_count integer, vote_average real)
+                """
+                : """
+                create table title (source text, media_type integer, id integer, original_title text, original_name text,
+                overview text, poster_path text, release_date integer, vote_count integer, vote_average real,
+                primary key (source, media_type, id))
+                """)
         try run("begin")
         let step: OfStatement = try function("sqlite3_step")
         let reset: OfStatement = try function("sqlite3_reset")
         let integer: BindInteger = try function("sqlite3_bind_int64")
         let double: BindDouble = try function("sqlite3_bind_double")
         let text: BindBytes = try function("sqlite3_bind_text")
-        let insert = try statement("insert into title values ('tmdb', ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")
+        let insert = try statement("insert into title values (\(keyedById ? "" : "'tmdb', ")?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")
         func bind(_ column: Int32, _ bytes: UnsafeRawBufferPointer?) {
             guard let bytes else {
                 _ = text(insert, column, nil, 0, nil)

@@ -56,6 +56,9 @@ extension Bench {
         if let p99 = line.number("get_p99_microseconds"), let rate = line.number("records_per_second") {
             return "\(Bench.short(rate / 1_000)) k records/s, p99 of gets \(Bench.short(p99 / 1_000)) ms"
         }
+        if let rate = line.number("gets_per_second"), let replays = line.number("replayed_per_second") {
+            return "\(Bench.short(rate / 1_000)) k gets/s one by one, \(Bench.short(replays / 1_000)) k records/s replayed"
+        }
         if let rate = line.number("records_per_second") { return "\(Bench.short(rate / 1_000)) k records/s" }
         if let rate = line.number("bytes_per_second") { return "\(Bench.short(rate / 1e6)) MB/s" }
         return ""
@@ -97,6 +100,9 @@ extension Bench {
             let ratio = line.number("ratio_to_live")
             return Aim(text: "\(Bench.short(ratio)) of live entries; 1.01", isMet: ratio.map { $0 <= 1.01 })
         case "beside_compaction": return besideAim(line)
+        case "compressed":
+            guard case .text("zstd")? = line["blocks"], let ratio = line.number("ratio_to_sqlite") else { return nil }
+            return Aim(text: "\(Bench.short(ratio)) of SQLite's bytes; 0.6", isMet: ratio <= 0.6)
         default: return nil
         }
     }
