@@ -12,7 +12,10 @@ struct GoldenMaker {
     static let clock: Int64 = 1_769_846_400_000
     /// Not declared by any host: only its number is in the log.
     static let undeclaredKind = 201
-    static let names = ["all-entries", "segments-and-run", "torn-tail", "damaged-block", "compacted"]
+    /// `compressed` can be made and read where zstd is installed.
+    static let names =
+        ["all-entries", "segments-and-run", "torn-tail", "damaged-block", "compacted"]
+        + (Zstandard.isInstalled ? ["compressed"] : [])
 
     private struct FixedIds: RandomNumberGenerator {
         private var state: UInt64 = 0x9B1F_00C2_A4D3_E5F6
@@ -33,6 +36,7 @@ struct GoldenMaker {
         case "all-entries": try allEntries(driver)
         case "segments-and-run": try segmentsAndRun(driver)
         case "compacted": try compacted(driver)
+        case "compressed": try compressed(driver)
         default: for n in 0..<4 { try commit(driver, (1...5).map { .book(n * 10 + $0, "책 \($0)") }) }
         }
         try driver.commitAll()
@@ -109,6 +113,20 @@ struct GoldenMaker {
         request.includesLast = true
         try driver.compact(request)
         try commit(driver, [.book(1_020, "behind the floor"), .deleteBook(1_011), .book(2_000, "뒤")])
+    }
+
+    /// A segment of compressed blocks of several pieces, then one as it was written.
+    private func compressed(_ driver: StoreDriver) throws {
+        try commit(driver, (0..<5).map { .save(TestKinds.joke, [1: Encode.uuid($0), 2: Encode.text("농담 \($0)")]) })
+        let text = (0..<220).map { "word \($0 * $0 % 977)" }.joined(separator: " ")
+        for n in 0..<4 { try commit(driver, (1...10).map { .book(100 + n * 10 + $0, "\(n) \($0) \(text)") }) }
+        try commit(driver, [.book(105, "changed"), .deleteBook(106), .book(300, "짧은")])
+        var request = CompactionRequest()
+        request.includesLast = true
+        request.compression = .zstd
+        request.keepsHistorySince = .min
+        try driver.compact(request)
+        try commit(driver, [.book(301, "behind it"), .deleteBook(107)])
     }
 
     /// Every file of the library, by its path inside it.

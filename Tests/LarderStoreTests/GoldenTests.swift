@@ -42,7 +42,10 @@ import Testing
     func made(name: String) throws {
         let files = try copy(name)
         for (file, bytes) in try GoldenMaker(name).content() {
-            #expect(files.content("library/" + file) == bytes, "\(file)")
+            let golden = files.content("library/" + file)
+            // What zstd makes differs from one version of it to the next.
+            if let flags = golden?[5], file != "larder", flags & BlockHeader.compressed != 0 { continue }
+            #expect(golden == bytes, "\(file)")
         }
     }
 

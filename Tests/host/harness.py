@@ -6,6 +6,7 @@ The program is `LARDER_BIN`, else the one that `swift build` made, debug before 
 
 import atexit
 import contextlib
+import ctypes
 import glob
 import json
 import os
@@ -48,6 +49,14 @@ def program():
         if os.path.exists(path):
             return path
     raise unittest.SkipTest("no larder program: run swift build, or set LARDER_BIN")
+
+
+def has_zstd():
+    """Whether a host can compress here."""
+    try:
+        return ctypes.CDLL("libzstd.so.1") is not None
+    except OSError:
+        return False
 
 
 def shipped_kinds():

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 
-from harness import BY_KIND, READER, Closed, Wire, decode_record, program, record_to_json
+from harness import BY_KIND, READER, Closed, Wire, decode_record, has_zstd, program, record_to_json
 from kill_entries import Broken
 
 SECONDS = 120
@@ -24,6 +24,8 @@ class Commands:
         self.running = []
         self.counts = collections.Counter()
         self.compaction = None
+        # As they are; compressed; plain again. Each with the segment that is written, or without.
+        self.forms = (0, 1, 2, 3, 4, 5) if has_zstd() else (0, 1)
 
     def run(self, *words, library=None):
         """A command to its end: its exit code, and what it said."""
@@ -54,7 +56,7 @@ class Commands:
             try:
                 self.compaction = Wire(host.socket, "compaction")
                 self.compaction.send("COMPACT", history_since=MOST, dead_share=self.random.choice((0, 0, 30)),
-                                     flags=self.random.choice((0, 1)), wait=0, purged=[],
+                                     flags=self.random.choice(self.forms), wait=0, purged=[],
                                      rate=self.random.choice((MOST, MOST, 1 << 20)))
             except (Closed, OSError):
                 self._compaction_ends("cut off")

@@ -7,6 +7,7 @@
 
 A torn tail and an unfinished run are what a crash leaves. They are ignored, and said on standard error.
 """
+import ctypes
 import os
 import struct
 import sys
@@ -82,7 +83,7 @@ class Header:
             raise Bad(f"misplaced: a block of epoch {block_epoch:016x}, segment {block_segment}, offset {block_offset}")
         self.commits = [struct.unpack_from("<QqII", data, offset + 64 + 24 * i) for i in range(n)]
         if self.flags & COMPRESSED:
-            lengths_fit = self.plain <= 64 << 10
+            lengths_fit = self.payload_offset + self.plain <= BLOCK_MAX
         else:
             lengths_fit = self.plain == self.stored and self.payload_crc == 0
         if not lengths_fit or sum(c[3] for c in self.commits) != self.plain or \
@@ -114,14 +115,21 @@ def unpack(data, offset, header):
         return stored
     if len(stored) < header.stored or crc32c(stored) != header.payload_crc:
         raise Bad("a compressed payload's CRC does not match")
+    plain = ctypes.create_string_buffer(header.plain)
+    # Frames one behind the other, the table among them: zstd takes them as one stream.
+    if zstd().ZSTD_decompress(plain, header.plain, stored, len(stored)) != header.plain:
+        raise Bad("a compressed payload that does not unpack to what its header says")
+    return plain.raw
+
+
+def zstd():
     try:
-        from compression import zstd            # Python 3.14
-    except ImportError:
-        raise Bad("a compressed block: this Python has no zstd") from None
-    plain = zstd.decompress(stored)
-    if len(plain) != header.plain:
-        raise Bad("a compressed payload of another length")
-    return plain
+        library = ctypes.CDLL("libzstd.so.1")
+    except OSError as error:
+        raise SystemExit(f"read_library: a block is compressed, and zstd is not installed: {error}") from None
+    library.ZSTD_decompress.restype = ctypes.c_size_t
+    library.ZSTD_decompress.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
+    return library
 
 
 class Block:

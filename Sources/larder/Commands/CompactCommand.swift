@@ -19,7 +19,7 @@ enum CompactCommand: Command {
         they are, and readers and writers go on. larder undo, undelete and log reach as far back as the history that is
         kept; a plugin that was away for longer starts over with a snapshot.
         --compress takes about half of the room, more or less with what the texts are; reading single records from the
-        disk takes some 50 µs more, and who reads the files needs zstd (libzstd1) too. What is compressed stays so until
+        disk takes about 0.1 ms more, and who reads the files needs zstd (libzstd1) too. What is compressed stays so until
         --uncompress. Plugins see nothing of it.
         A host that runs does this now and then by itself. Ctrl-C ends the command and not the compaction.
         """
