@@ -76,7 +76,8 @@ extension Connection {
         if host.clearTask != nil { return ErrorReply(.busy, message: "a clear is running") }
         if host.compactionTask != nil { return ErrorReply(.busy, message: "a compaction is running") }
         if message.compression == .zstd, !Zstandard.isInstalled {
-            return ErrorReply(.unsupported, message: "the host has no zstd (libzstd.so.1; Debian: apt install libzstd1)")
+            return ErrorReply(
+                .unsupported, message: "the host has no zstd (libzstd.so.1; Debian: apt install libzstd1)")
         }
         for (at, item) in message.purged.enumerated() {
             guard let schema = host.store.schema(item.kind) else {

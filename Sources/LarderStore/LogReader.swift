@@ -32,7 +32,9 @@ public struct ColdRead: Sendable {
                 window: window, fileID: fileID, offset: offset, failure: nil,
                 shortfall: isShort ? SystemError("pread", path, code: EIO) : nil)
         } catch {
-            return ColdResult(window: window, fileID: fileID, offset: offset, failure: SystemError(error.call, path, code: error.code))
+            return ColdResult(
+                window: window, fileID: fileID, offset: offset, failure: SystemError(error.call, path, code: error.code)
+            )
         }
     }
 
@@ -43,9 +45,12 @@ public struct ColdRead: Sendable {
             let count = try files.read(file.handle, at: packed.fileOffset, into: stored.buffer(packed.fileByteCount))
             guard count == packed.fileByteCount else { throw SystemError("pread", path, code: EIO) }
         } catch {
-            return ColdResult(window: window, fileID: fileID, offset: offset, failure: SystemError(error.call, path, code: error.code))
+            return ColdResult(
+                window: window, fileID: fileID, offset: offset, failure: SystemError(error.call, path, code: error.code)
+            )
         }
-        window.fill(packed, segment, fileID, from: UnsafeRawBufferPointer(start: stored.memory, count: packed.fileByteCount))
+        window.fill(
+            packed, segment, fileID, from: UnsafeRawBufferPointer(start: stored.memory, count: packed.fileByteCount))
         return ColdResult(window: window, fileID: fileID, offset: offset, failure: nil)
     }
 }

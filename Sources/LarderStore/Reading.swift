@@ -142,7 +142,8 @@ extension StoreCore {
         let offset = Int(place.offset)
         let segment = segment(place.segment)
         throw .damaged(
-            path: segment?.path ?? path, offset: segment?.fileOffset(offset) ?? offset, fault: FormatError(.badStructure, at: offset))
+            path: segment?.path ?? path, offset: segment?.fileOffset(offset) ?? offset,
+            fault: FormatError(.badStructure, at: offset))
     }
 
     @inline(__always)

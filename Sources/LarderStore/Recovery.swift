@@ -96,7 +96,9 @@ extension StoreCore {
         }
         position = previousEnd
         // Nothing is written behind its end, nor where offsets are not those of the file.
-        if isLastRepacked == position.segment || segments.last?.image != nil && segments.last?.number == position.segment {
+        if isLastRepacked == position.segment
+            || segments.last?.image != nil && segments.last?.number == position.segment
+        {
             position = LogPosition(segment: position.segment + 1, offset: 0)
         }
         firstUnsyncedSegment = knownSynced.segment
@@ -279,7 +281,8 @@ extension StoreCore {
             }
             segment.commits.append(
                 CommitPlace(
-                    firstSeq: commit.firstSeq, time: commit.time, start: UInt32(place + start), end: UInt32(place + end),
+                    firstSeq: commit.firstSeq, time: commit.time, start: UInt32(place + start),
+                    end: UInt32(place + end),
                     seqSpan: UInt32(truncatingIfNeeded: lastSeq - commit.firstSeq), isPlain: isPlain))
             publishedSeq = max(publishedSeq, lastSeq)
         }

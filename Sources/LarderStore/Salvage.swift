@@ -35,7 +35,9 @@ extension StoreCore {
                         try goodBehind(numbers, at, scanner, behind).first
                     }
             }
-            try salvage(commit, nextFirst, base, start, min(end, block.bytes.count), segment, place) { header.isCompressed ? offset : offset + $0 }
+            try salvage(commit, nextFirst, base, start, min(end, block.bytes.count), segment, place) {
+                header.isCompressed ? offset : offset + $0
+            }
             start = end
         }
         segment.byteCount = behind

@@ -17,7 +17,8 @@ func runCompaction(socket path: String, bytesPerSecond: Int, compresses: Bool) t
     let socket = try GreetedSocket(path: path)
     var id: UInt32 = 1
     var started = monotonicNanoseconds()
-    let compact = Compact(historySince: .max, includesLast: true, compression: compresses ? .zstd : .kept, bytesPerSecond: bytesPerSecond)
+    let compact = Compact(
+        historySince: .max, includesLast: true, compression: compresses ? .zstd : .kept, bytesPerSecond: bytesPerSecond)
     try send(compact, id, socket)
     var hasBegun = false
     var isCancelled = false

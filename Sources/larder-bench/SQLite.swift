@@ -128,7 +128,8 @@ final class SQLite {
         let integer: BindInteger = try function("sqlite3_bind_int64")
         let double: BindDouble = try function("sqlite3_bind_double")
         let text: BindBytes = try function("sqlite3_bind_text")
-        let insert = try statement("insert into title values (\(keyedById ? "" : "'tmdb', ")?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")
+        let insert = try statement(
+            "insert into title values (\(keyedById ? "" : "'tmdb', ")?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")
         func bind(_ column: Int32, _ bytes: UnsafeRawBufferPointer?) {
             guard let bytes else {
                 _ = text(insert, column, nil, 0, nil)

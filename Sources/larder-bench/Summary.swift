@@ -57,7 +57,8 @@ extension Bench {
             return "\(Bench.short(rate / 1_000)) k records/s, p99 of gets \(Bench.short(p99 / 1_000)) ms"
         }
         if let rate = line.number("gets_per_second"), let replays = line.number("replayed_per_second") {
-            return "\(Bench.short(rate / 1_000)) k gets/s one by one, \(Bench.short(replays / 1_000)) k records/s replayed"
+            return
+                "\(Bench.short(rate / 1_000)) k gets/s one by one, \(Bench.short(replays / 1_000)) k records/s replayed"
         }
         if let rate = line.number("records_per_second") { return "\(Bench.short(rate / 1_000)) k records/s" }
         if let rate = line.number("bytes_per_second") { return "\(Bench.short(rate / 1e6)) MB/s" }

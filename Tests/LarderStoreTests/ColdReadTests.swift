@@ -30,7 +30,8 @@ import Testing
         let error = SystemError("pread", path, code: EIO)
         for _ in 0..<2 {
             guard case .cold(let read) = try get(store, key) else { throw Mismatch("nothing waits for the disk") }
-            store.supply(ColdResult(window: read.run().window, fileID: read.fileID, offset: read.offset, failure: error))
+            store.supply(
+                ColdResult(window: read.run().window, fileID: read.fileID, offset: read.offset, failure: error))
             #expect(throws: StoreError.system(error)) { try get(store, key) }
         }
         guard case .cold(let read) = try get(store, key) else { throw Mismatch("it is not tried anew") }

@@ -121,7 +121,9 @@ import Testing
         var random = SplitMix64(seed: 7)
         for first in stride(from: 1, to: 400, by: 10) {
             let titles = (0..<10).map { _ in
-                String(String.UnicodeScalarView((0..<60).compactMap { _ in Unicode.Scalar(0x4E00 + UInt32(random.next() % 20_000)) }))
+                String(
+                    String.UnicodeScalarView(
+                        (0..<60).compactMap { _ in Unicode.Scalar(0x4E00 + UInt32(random.next() % 20_000)) }))
             }
             try noise.write(titles.enumerated().map { .book(first + $0, $1) })
             try noise.commitAll()

@@ -142,7 +142,7 @@ extension RotLibrary {
         guard listed == expected else {
             let at =
                 zip(listed, expected).enumerated().first { $1.0 != $1.1 }?.offset ?? min(listed.count, expected.count)
-            func show(_ list: [ModelRecord]) -> String { list.indices.contains(at) ? "seq \(list[at].seq) first \(list[at].firstSeq) saved \(list[at].savedAt) changed \(list[at].changedAt) origin \(list[at].origin) n \(list[at].fields.count)" : "nothing" }
+            func show(_ list: [ModelRecord]) -> String { list.indices.contains(at) ? "\(list[at])" : "nothing" }
             throw Mismatch("record \(at) of \(listed.count) is \(show(listed)), not \(show(expected))".prefixed)
         }
         let count = driver.store.counts(kind: 0).reduce(0) { $0 + $1.count }

@@ -99,6 +99,30 @@ func fuzzBlock(_ bytes: UnsafeRawBufferPointer) {
             var written = [UInt8](repeating: 0, count: header.byteCount)
             written.withUnsafeMutableBytes { if let base = $0.baseAddress { header.write(at: base) } }
             must(written.elementsEqual(block[..<header.byteCount]), "a header is written with other bytes")
+            if header.isCompressed { unpack(header, block) }
+        }
+    }
+}
+
+/// The pieces of a compressed payload, by its table or found one behind the other.
+private func unpack(_ header: BlockHeader, _ block: UnsafeRawBufferPointer) {
+    let start = min(header.byteCount, block.count)
+    let stored = UnsafeRawBufferPointer(rebasing: block[start..<min(start + Int(header.storedByteCount), block.count)])
+    let plainByteCount = Int(header.plainByteCount)
+    for pieces in [
+        try? PayloadPieces(stored, plainByteCount: plainByteCount),
+        PayloadPieces(damaged: stored, plainByteCount: plainByteCount),
+    ] {
+        guard let pieces else { continue }
+        var plain = [UInt8](repeating: 0, count: plainByteCount)
+        plain.withUnsafeMutableBytes { plain in
+            guard let base = plain.baseAddress else { return }
+            for piece in 0..<pieces.count {
+                let range = pieces.plain(piece)
+                _ = PayloadPieces.unpack(
+                    UnsafeRawBufferPointer(rebasing: stored[pieces.stored(piece)]), into: base + range.lowerBound,
+                    count: range.count)
+            }
         }
     }
 }

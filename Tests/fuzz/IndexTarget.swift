@@ -6,7 +6,9 @@ import LarderStore
 /// One byte that says which file and how, then changes of it: three bytes of offset, one of a length, that many bytes.
 func fuzzIndex(_ bytes: UnsafeRawBufferPointer) {
     let (head, edits) = bytes.split(1)
-    guard let how = head.first, let base = IndexedLibrary.shared else { return }
+    guard let how = head.first, let base = how & 8 == 0 ? IndexedLibrary.plain : IndexedLibrary.compressed else {
+        return
+    }
     let name = how & 1 == 0 ? "library/checkpoint" : "library/log/00000001.idx"
     guard var file = base.content[name], !file.isEmpty else { return }
     apply(edits, to: &file)
@@ -103,16 +105,23 @@ private struct IndexedLibrary {
         return options
     }
 
-    static let shared: IndexedLibrary? = make()
+    static let plain: IndexedLibrary? = make(compresses: false)
+    /// Its segments were rewritten with compressed blocks: the checkpoint says where their pieces lie.
+    static let compressed: IndexedLibrary? = Zstandard.isInstalled ? make(compresses: true) : nil
 
-    private static func make() -> IndexedLibrary? {
+    private static func make(compresses: Bool) -> IndexedLibrary? {
         let files = SimulatedFiles(seed: 1)
         guard let store = try? Store(path: "library", options: options, files: files, now: 1) else { return nil }
         for number in 1..<30 {
             let batch = WriteBatch()
             batch.begin(origin: 0, programName: "fuzz", batchNumber: 0, isDryRun: false, isAtomic: false)
-            let record: [UInt8] = [1, 0x03, UInt8(2 * number), 1, 0x61]
-            let key = Array(record[2...])
+            let key: [UInt8] = [UInt8(2 * number), 1, 0x61]
+            var record: [UInt8] = [1, 0x03] + key
+            if compresses {
+                // Field 6, a text of 3,000 bytes.
+                record[1] = 0x23
+                record += [0xB8, 0x17] + [UInt8](repeating: 0x62, count: 3_000)
+            }
             // What is added is borrowed until it is staged.
             let isStaged = record.withUnsafeBytes { bytes in
                 key.withUnsafeBytes { keyBytes in
@@ -131,10 +140,27 @@ private struct IndexedLibrary {
         var library = IndexedLibrary()
         // The sidecars are there until the checkpoint is written.
         library.take(files, "library/log")
+        if compresses, !compress(store) { return nil }
         store.close()
         library.take(files, "library/log")
         library.take(files, "library")
         return library
+    }
+
+    private static func compress(_ store: Store) -> Bool {
+        var request = CompactionRequest()
+        request.compression = .zstd
+        request.includesLast = true
+        guard store.beginCompaction(request) == nil else { return false }
+        while true {
+            switch store.stepCompaction(now: 2) {
+            case .commit: if let job = store.takeCommit() { store.finish(job.run()) }
+            case .job(let job): store.finish(job.run())
+            case .progress: break
+            case .finished(let report): return report.byteCountAfter < report.byteCountBefore
+            case .failed: return false
+            }
+        }
     }
 
     private mutating func take(_ files: SimulatedFiles, _ directory: String) {

@@ -70,7 +70,7 @@ def seeds(target):
         yield from segments()
     elif target == "index":
         # Changes of a file that the target makes: of its head, of counts, and of one field and another.
-        for how in range(8):
+        for how in range(16):
             yield bytes([how])
             for at in (4, 24, 28, 32, 48, 56, 64, 72, 96, 104, 4096, 4097, 8192, 8200, 12288, 12296, 16384, 45000):
                 yield bytes([how]) + struct.pack("<I", at)[:3] + bytes([4, 255, 255, 0, 0])

@@ -5,7 +5,9 @@ import LarderWire
 enum CompactCommand: Command {
     static let name = "compact"
     static let purpose = "give the room back that changed and deleted records take"
-    static let synopsis = ["compact [--keep-history DAYS|all|none] [--dead-share PERCENT] [--rate MIB] [--compress | --uncompress]"]
+    static let synopsis = [
+        "compact [--keep-history DAYS|all|none] [--dead-share PERCENT] [--rate MIB] [--compress | --uncompress]"
+    ]
     static let options = [
         HistoryLimit.option,
         OptionSpec("dead-share", "PERCENT", "rewrite a file when at least so much of it would go (10)"),

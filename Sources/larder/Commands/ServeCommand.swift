@@ -13,7 +13,8 @@ enum ServeCommand: Command {
         OptionSpec(
             "keep-history-bytes", "SIZE", "of the history, no more than the newest so many bytes of the log (4 GiB)"),
         OptionSpec("compact-rate", "MIB", "compact at so many MiB a second at most (32); 0: as fast as it goes"),
-        OptionSpec("compress-after", "DAYS", "compress what was written longer ago with zstd, as larder compact --compress"),
+        OptionSpec(
+            "compress-after", "DAYS", "compress what was written longer ago with zstd, as larder compact --compress"),
         OptionSpec("no-compact", "give back no room unasked; larder compact does, when it is asked to"),
         OptionSpec("transient", hidden: true, "stop when idle; how commands start a host"),
         OptionSpec("idle", "MS", hidden: true, "how long a transient host stays without a connection"),
@@ -67,7 +68,8 @@ enum ServeCommand: Command {
         if let days = try context.options.number("compress-after", in: 0...1_000_000, command: name) {
             options.compressedAfterMilliseconds = Int64(days) * 86_400_000
             if !Zstandard.isInstalled {
-                HostEntry.say("zstd is not installed (libzstd.so.1; Debian: apt install libzstd1): nothing is compressed")
+                HostEntry.say(
+                    "zstd is not installed (libzstd.so.1; Debian: apt install libzstd1): nothing is compressed")
             }
         }
         return options

@@ -40,7 +40,9 @@ enum VerifyCommand: Command {
             Formats.count(report.entryCount, "entry", "entries"), Formats.count(report.recordCount, "record"),
             Formats.bytes(report.byteCount),
         ]
-        if report.compressedBlockCount > 0 { counts[1] += " (\(Formats.count(report.compressedBlockCount)) compressed)" }
+        if report.compressedBlockCount > 0 {
+            counts[1] += " (\(Formats.count(report.compressedBlockCount)) compressed)"
+        }
         let summary = counts.joined(separator: ", ")
         if report.isSound { return output.line(output.styled("sound", .green) + "   " + summary) }
         output.line(
