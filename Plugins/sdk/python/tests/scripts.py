@@ -45,7 +45,7 @@ LATE = [
     status(4, "serving"), ("expect", frame("PING", 5, {"bytes": b""})), ("send", frame("PONG", 5, {"bytes": b""})), *ends()]
 #: A host that says no more once it has said that it recovers.
 SILENT = [greeting()[0], *recovering(2, 5), *recovering(3, 6), *recovering(4, 7), ("expect", frame("STATUS", 5)),
-          ("expect", b"")]
+          ("outwait", None)]
 COMPACTED = {"bytes_before": 900, "bytes_after": 300, "segments": 3, "rewritten": 2, "dropped": 7, "aside_removed": 0,
              "subscriptions_ended": 1, "floor": 12, "history_since": 2**63 - 1}
 CALLS = [
