@@ -113,15 +113,16 @@ private struct WaitingRoomWork: Sendable {
         return status
     }
 
-    /// Takes one connection. False: that cannot be done for now.
+    /// Takes what connections there is room for. False: that cannot be done for now.
     private func accept(into left: inout WaitingRoom.Left) -> Bool {
         do throws(LoopError) {
-            guard let descriptor = try acceptNow(listening) else { return true }
-            if let peer = try? peerCredentials(of: descriptor), HostSocket.admits(peer) {
-                left.clients.append(WaitingClient(descriptor: descriptor, processID: peer.processID))
-            } else {
-                closeDescriptor(descriptor)
-                left.refusedCount += 1
+            while left.clients.count < WaitingRoomWork.clientCountMax, let descriptor = try acceptNow(listening) {
+                if let peer = try? peerCredentials(of: descriptor), HostSocket.admits(peer) {
+                    left.clients.append(WaitingClient(descriptor: descriptor, processID: peer.processID))
+                } else {
+                    closeDescriptor(descriptor)
+                    left.refusedCount += 1
+                }
             }
             return true
         } catch { return false }
