@@ -24,7 +24,7 @@ from larder import aio
 from larder.crc32c import crc32c
 
 RECORDS = 6_000
-SECONDS = 1.0
+SECONDS = 0.8
 CLIENTS_MAX = 256
 HELLO = PREFACE + encode_frame(1, 1, BY_NAME["HELLO"].encode(
     {"version_min": 1, "version_max": 1, "name": "early", "version": "1", "required": [], "optional": []}))
@@ -198,7 +198,7 @@ class StatusTests(OpeningCase):
         self.assertIn("serving", self.larder(host, "status").stdout)
 
     def test_a_command_says_what_it_waits_for_when_it_waits_long(self):
-        host = self.opening(2.6)
+        host = self.opening(2.5)
         shown = self.larder(host, "status", "--wait")
         self.assertIn("serving", shown.stdout)
         self.assertRegex(shown.stderr, rf"process {host.pid} opens the library: recovering \d+ %")
@@ -206,7 +206,7 @@ class StatusTests(OpeningCase):
 
 class WaitingTests(OpeningCase):
     def test_what_was_asked_early_is_answered_when_it_is_open(self):
-        host = self.opening(1)
+        host = self.opening(0.7)
         wire = self.early(host, HELLO + status_frame(2) + encode_frame(5, 3, GET) + status_frame(4))
         self.assertEqual((wire.receive().id, wire.receive().name), (2, "WELCOME"))
         self.assertEqual([wire.receive().name, wire.receive().name], ["RECORD", "STATUS_IS"])
@@ -215,7 +215,7 @@ class WaitingTests(OpeningCase):
         self.assertLives(host)
 
     def test_wrong_bytes_are_refused_when_it_is_open_and_hurt_nobody_else(self):
-        host = self.opening(1)
+        host = self.opening(0.7)
         long_header = (1 << 20).to_bytes(4, "little") + b"\x10\0\0\0\2\0\0\0"
         http = self.early(host, b"GET / HTTP/1.1\r\n\r\n")
         before = self.early(host, PREFACE + status_frame(2))
@@ -337,7 +337,7 @@ class EndTests(OpeningCase):
         host = self.host(start=False)
         shutil.copytree(self.template(), host.library)
         self.make_newer(host)
-        host = self.opening(1)
+        host = self.opening(0.7)
         waiting, asking = self.early(host), self.early(host)
         self.assertRecovering(asking)
         self.assertRaises(Closed, waiting.receive)
