@@ -67,8 +67,9 @@ public enum ReceivedNow: Equatable, Sendable {
 public func receiveNow(_ descriptor: Int32, atMost count: Int) -> ReceivedNow {
     var received = 0
     let bytes = [UInt8](unsafeUninitializedCapacity: count) { room, filled in
-        repeat { received = recv(descriptor, room.baseAddress, count, Int32(MSG_DONTWAIT)) }
-            while received < 0 && errno == EINTR
+        repeat {
+            received = recv(descriptor, room.baseAddress, count, Int32(MSG_DONTWAIT))
+        } while received < 0 && errno == EINTR
         filled = max(received, 0)
     }
     if received > 0 { return .bytes(bytes) }

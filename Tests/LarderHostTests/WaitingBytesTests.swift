@@ -59,8 +59,9 @@ struct WaitingBytesTests {
     func others() {
         let behind: [[UInt8]] = [
             WaitingBytesTests.frame(0x05, id: 2, [1, 1, 7]), WaitingBytesTests.frame(0x10, id: 2, [0]),
-            WaitingBytesTests.frame(0x10, id: 0), WaitingBytesTests.frame(0x10, id: 1), [0, 0, 0, 0, 0x10, 1, 0, 0, 2, 0, 0, 0],
-            [0, 0, 1, 0, 0x10, 0, 0, 0, 2, 0, 0, 0], [1, 0, 1, 0, 0x10, 0, 0, 0, 2, 0, 0, 0], WaitingBytesTests.hello,
+            WaitingBytesTests.frame(0x10, id: 0), WaitingBytesTests.frame(0x10, id: 1),
+            [0, 0, 0, 0, 0x10, 1, 0, 0, 2, 0, 0, 0], [0, 0, 1, 0, 0x10, 0, 0, 0, 2, 0, 0, 0],
+            [1, 0, 1, 0, 0x10, 0, 0, 0, 2, 0, 0, 0], WaitingBytesTests.hello,
         ]
         for bytes in behind {
             let all = WaitingBytesTests.hello + bytes + Status().framed(id: 3)
@@ -76,7 +77,8 @@ struct WaitingBytesTests {
     func noGreeting() {
         let wrong: [[UInt8]] = [
             Array("GET / HTTP/1.1\r\n".utf8), [0], Preface.bytes + Status().framed(id: 2),
-            Preface.bytes + WaitingBytesTests.frame(0x01, id: 0), Preface.bytes + WaitingBytesTests.frame(0x01, id: 1, [1]),
+            Preface.bytes + WaitingBytesTests.frame(0x01, id: 0),
+            Preface.bytes + WaitingBytesTests.frame(0x01, id: 1, [1]),
             Preface.bytes + [0xFF, 0xFF, 0xFF, 0xFF, 0x01, 0, 0, 0, 1, 0, 0, 0],
         ]
         for bytes in wrong {
@@ -91,7 +93,8 @@ struct WaitingBytesTests {
         let most = FrameHeader.bodyByteCountMaxBeforeWelcome
         let empty = Hello(name: "early", version: "1").framed(id: 1).count - FrameHeader.byteCount
         // Its count takes two bytes more than that of an empty one.
-        let hello = Hello(name: "early", version: "1", token: [UInt8](repeating: 7, count: most - empty - 2)).framed(id: 1)
+        let token = [UInt8](repeating: 7, count: most - empty - 2)
+        let hello = Hello(name: "early", version: "1", token: token).framed(id: 1)
         #expect(hello.count == FrameHeader.byteCount + most)
         let all = Preface.bytes + hello + Status().framed(id: 2)
         #expect(all.count == WaitingBytes.byteCountMax)

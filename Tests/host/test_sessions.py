@@ -10,7 +10,8 @@ import time
 import unittest
 
 from harness import (BY_NAME, JOKE, NOBODY, PREFACE, RESULTS, TITLE, Closed, Host, HostCase, answer_to_user, as_model, delete,
-                     encode_frame, encode_record, entries_of, joke, larder, list_all, read_log, save, shipped_kinds, title, title_key, write_body)
+                     encode_frame, encode_record, entries_of, joke, larder, list_all, read_log, save, shipped_kinds, title,
+                     title_key, write_body)
 
 CYCLES = 10_000
 WARM_UP_CYCLES = 2_000

@@ -84,7 +84,9 @@ private struct WaitingRoomWork: Sendable {
         var canAccept = true
         while true {
             let accepts = canAccept && left.clients.count < WaitingRoomWork.clientCountMax
-            var polled = [wake, signals, accepts ? listening : -1].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+            var polled = [wake, signals, accepts ? listening : -1].map {
+                pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
+            }
             let own = polled.count
             polled += left.clients.map { pollfd(fd: $0.descriptor, events: $0.isHeard ? Int16(POLLIN) : 0, revents: 0) }
             let count = poll(&polled, nfds_t(polled.count), canAccept ? -1 : WaitingRoomWork.pauseMilliseconds)
