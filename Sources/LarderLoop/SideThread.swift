@@ -5,7 +5,8 @@ import CLibuv
 import Glibc
 import Synchronization
 
-/// A thread that runs one piece of work and ends. All signals are blocked in it. Whoever starts one has to join it.
+/// A thread that runs one piece of work and ends. All signals are blocked in it. Whoever starts one has to join it or to
+/// let go of it.
 public final class SideThread<Result: Sendable> {
     private let job: SideJob<Result>
     private var thread = uv_thread_t()
@@ -26,6 +27,9 @@ public final class SideThread<Result: Sendable> {
             throw LoopError(code: code, operation: "uv_thread_create")
         }
     }
+
+    /// Nobody will join it: it goes when its work is done.
+    public func letGo() { pthread_detach(thread) }
 
     /// Waits until the work is done. Once.
     public func join() -> Result {

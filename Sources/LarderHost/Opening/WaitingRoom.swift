@@ -9,7 +9,8 @@ import Synchronization
 /// Accepts connections, keeps what they send, and answers STATUS behind HELLO, until the host takes them over.
 ///
 /// The opening blocks the loop's thread, and WELCOME needs what is known behind it. So this is a thread of its own that
-/// has nothing of the library. SIGTERM and SIGINT are blocked in the thread that makes it, and are heard here: they end
+/// has nothing of the library. It begins when the opening has taken a while: those who came until then wait in the
+/// socket's backlog, and a short opening does not wait for a thread to end. SIGTERM and SIGINT are blocked in the thread that makes it, and are heard here: they end
 /// the process at once, as they would by default, but the socket does not stay. Whoever has made it unblocks them.
 final class WaitingRoom {
     /// What it had when it ended; all of it is the caller's.
@@ -27,8 +28,9 @@ final class WaitingRoom {
     }
 
     private let thread: SideThread<Left>
+    private let listening: Int32
     private let wakeEnd: Int32
-    private let percent: Percent
+    private let shared: WaitingRoomState
 
     /// - Parameters:
     ///   - listening: its own until `end`; if this throws it is still the caller's.
@@ -39,36 +41,48 @@ final class WaitingRoom {
         // Without one the signals do what they do by default.
         let signals = larder_signal_descriptor([SIGTERM, SIGINT], 2)
         if signals < 0 { Host.unblockSignals() }
-        let percent = Percent()
+        let shared = WaitingRoomState()
         let work = WaitingRoomWork(
-            listening: listening, path: path, wake: readEnd, signals: signals, status: status, percent: percent)
+            listening: listening, path: path, wake: readEnd, signals: signals, status: status, shared: shared)
         do throws(LoopError) { thread = try SideThread(name: "larder-opening") { work.run() } } catch {
             for descriptor in [readEnd, wakeEnd, signals] where descriptor >= 0 { closeDescriptor(descriptor) }
             Host.unblockSignals()
             throw error
         }
-        self.percent = percent
+        self.shared = shared
+        self.listening = listening
         self.wakeEnd = wakeEnd
     }
 
     /// So many percent of what is to be read of the log were. From any thread.
-    var reading: @Sendable (Int) -> Void { { [percent] in percent.value.store($0, ordering: .relaxed) } }
+    var reading: @Sendable (Int) -> Void { { [shared] in shared.percent.store($0, ordering: .relaxed) } }
 
-    /// Ends the thread and waits for it. Once.
+    /// Ends the thread, and waits for it if it has begun. Once.
     func end() -> Left {
+        let isUnused = shared.claim()
         closeDescriptor(wakeEnd)
-        return thread.join()
+        guard isUnused else { return thread.join() }
+        thread.letGo()
+        return Left(listening: listening)
     }
 }
 
-private final class Percent: Sendable {
-    let value = Atomic<Int>(0)
+private final class WaitingRoomState: Sendable {
+    let percent = Atomic<Int>(0)
+    private let isClaimed = Atomic<Bool>(false)
+
+    /// The first to call it has the socket.
+    func claim() -> Bool {
+        isClaimed.compareExchange(expected: false, desired: true, ordering: .acquiringAndReleasing).exchanged
+    }
 }
 
 /// What the thread does.
 private struct WaitingRoomWork: Sendable {
     /// Whoever is one more waits in the socket's backlog.
     private static let clientCountMax = 256
+    /// Before that nobody asks.
+    private static let patienceMilliseconds: Int32 = 200
     private static let pauseMilliseconds: Int32 = 100
 
     let listening: Int32
@@ -77,9 +91,25 @@ private struct WaitingRoomWork: Sendable {
     let wake: Int32
     let signals: Int32
     let status: StatusIs
-    let percent: Percent
+    let shared: WaitingRoomState
 
     func run() -> WaitingRoom.Left {
+        defer {
+            closeDescriptor(wake)
+            if signals >= 0 { closeDescriptor(signals) }
+        }
+        return isLong() && shared.claim() ? receive() : WaitingRoom.Left(listening: listening)
+    }
+
+    /// Whether the opening takes a while.
+    private func isLong() -> Bool {
+        var polled = [wake, signals].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        let count = poll(&polled, nfds_t(polled.count), WaitingRoomWork.patienceMilliseconds)
+        if polled[1].revents != 0 { endProcess() }
+        return count == 0
+    }
+
+    private func receive() -> WaitingRoom.Left {
         var left = WaitingRoom.Left(listening: listening)
         var canAccept = true
         while true {
@@ -95,7 +125,7 @@ private struct WaitingRoomWork: Sendable {
             canAccept = true
             guard count > 0 else { continue }
             if polled[1].revents != 0 { endProcess() }
-            if polled[0].revents != 0 { break }
+            if polled[0].revents != 0 { return left }
             for (at, found) in polled[own...].enumerated() where found.revents != 0 {
                 left.clients[at].turn { statusNow }
             }
@@ -103,15 +133,12 @@ private struct WaitingRoomWork: Sendable {
             left.clients.removeAll { $0.isGone }
             if polled[2].revents != 0 { canAccept = accept(into: &left) }
         }
-        closeDescriptor(wake)
-        if signals >= 0 { closeDescriptor(signals) }
-        return left
     }
 
     private var statusNow: StatusIs {
         var status = status
         status.state = "recovering"
-        status.reason = "recovering \(percent.value.load(ordering: .relaxed)) %"
+        status.reason = "recovering \(shared.percent.load(ordering: .relaxed)) %"
         return status
     }
 
