@@ -314,6 +314,14 @@ class EndTests(OpeningCase):
                 self.assertRaises(Closed, wire.receive)
             self.assertFalse(os.path.exists(host.socket))
 
+    def test_sigterm_in_the_first_moments_leaves_no_socket_either(self):
+        host = self.opening(20)
+        time.sleep(0.03)
+        host.send(signal.SIGTERM)
+        self.assertEqual(host.wait(3), -signal.SIGTERM)
+        self.assertLess(time.monotonic() - self.begun, 0.2)  # before anybody would be answered
+        self.assertFalse(os.path.exists(host.socket))
+
     def test_a_socket_of_one_that_was_killed_is_replaced(self):
         host = self.opening(20)
         with self.early(host) as wire:

@@ -105,8 +105,10 @@ private struct WaitingRoomWork: Sendable {
     private func isLong() -> Bool {
         var polled = [wake, signals].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         let count = poll(&polled, nfds_t(polled.count), WaitingRoomWork.patienceMilliseconds)
-        if polled[1].revents != 0 { endProcess() }
-        return count == 0
+        if count == 0 { return true }
+        // Behind the end of the opening a signal is the host's.
+        if polled[0].revents == 0, polled[1].revents != 0 { endProcess() }
+        return false
     }
 
     private func receive() -> WaitingRoom.Left {
@@ -124,8 +126,8 @@ private struct WaitingRoomWork: Sendable {
             if count < 0 && errno != EINTR { usleep(UInt32(WaitingRoomWork.pauseMilliseconds) * 1_000) }
             canAccept = true
             guard count > 0 else { continue }
-            if polled[1].revents != 0 { endProcess() }
             if polled[0].revents != 0 { return left }
+            if polled[1].revents != 0 { endProcess() }
             for (at, found) in polled[own...].enumerated() where found.revents != 0 {
                 left.clients[at].turn { statusNow }
             }
