@@ -341,6 +341,17 @@ class EndTests(OpeningCase):
             self.assertEqual(wire.until_closed()[-1].name, "GOODBYE_HOST")
         self.assertFalse(os.path.exists(host.socket))
 
+    def test_a_host_that_a_command_started_gives_way_when_it_is_open(self):
+        first = self.opening(0.8, "--transient")
+        second = Host(self.directory)
+        second.log_path = os.path.join(self.directory, "second.log")
+        self.hosts.append(second)
+        second.start(wait=False)
+        self.assertEqual(first.wait(10), 0)
+        second.wait_ready()
+        with second.connect() as library:
+            self.assertEqual((library.status()["pid"], library.count("title")), (second.pid, {"title": RECORDS}))
+
     def test_an_opening_that_fails_closes_every_connection_and_leaves_no_socket(self):
         host = self.host(start=False)
         shutil.copytree(self.template(), host.library)
