@@ -14,7 +14,7 @@ extension BulkWriter {
         case .connectionLost: return true
         case .larder(let reply): return reply.number == .shuttingDown
         case .system(_, let operation): return operation == "sending" || operation == "receiving"
-        case .protocolViolation, .timedOut, .recordTooLarge: return false
+        case .protocolViolation, .timedOut, .recovering, .recordTooLarge: return false
         }
     }
 

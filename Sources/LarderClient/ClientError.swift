@@ -15,6 +15,8 @@ public enum ClientError: Error, Equatable, Sendable {
     case connectionLost
     /// No answer in time. Its work may still be done.
     case timedOut(operation: String)
+    /// The host opens its library, and was not to be waited for; its reason says how far it is.
+    case recovering(reason: String)
     /// One operation is larger than what a WRITE can hold.
     case recordTooLarge(byteCount: Int)
 }
@@ -28,6 +30,7 @@ extension ClientError: CustomStringConvertible {
         case .protocolViolation(let what): "the host broke the protocol: \(what)"
         case .connectionLost: "the connection to the host was lost"
         case .timedOut(let operation): "no answer to \(operation) in time"
+        case .recovering(let reason): "the host opens its library (\(reason))"
         case .recordTooLarge(let byteCount): "a record of \(byteCount) bytes fits into no WRITE"
         }
     }

@@ -10,13 +10,18 @@ import LarderWire
 /// waits is copied and kept for it.
 public final class LarderClient {
     public struct Timeouts: Sendable {
-        /// From connecting to WELCOME, ms.
+        /// From connecting to WELCOME, ms; of a host that opens its library, from one sign of life to the next.
         public var connectMilliseconds: Int
+        /// How long WELCOME may take before the host is asked how far it is, and the time between two such questions, ms.
+        public var statusMilliseconds: Int
         /// Of one request, ms. CLEAR, COMPACT and imports count it from the last sign of life. Nil: none.
         public var requestMilliseconds: Int?
 
-        public init(connectMilliseconds: Int = 5_000, requestMilliseconds: Int? = 60_000) {
+        public init(
+            connectMilliseconds: Int = 5_000, requestMilliseconds: Int? = 60_000, statusMilliseconds: Int = 1_000
+        ) {
             self.connectMilliseconds = connectMilliseconds
+            self.statusMilliseconds = statusMilliseconds
             self.requestMilliseconds = requestMilliseconds
         }
     }
@@ -45,56 +50,44 @@ public final class LarderClient {
 
     // MARK: Connecting
 
-    /// Connects to a socket and greets the host.
+    /// Connects to a socket and greets the host. One that opens its library is waited for.
     ///
     /// - Parameters:
     ///   - name: of the program, 1 to 64 bytes; origins carry it.
     ///   - deadlineMilliseconds: after which the host gives up a request; 0: never.
     ///   - token: `LARDER_TOKEN`'s bytes, else empty.
+    ///   - whileRecovering: told now and then how the host is while it opens its library, its reason being how far that
+    ///     has come; false ends the waiting with `recovering`.
     public convenience init(
         path: String, name: String, version: String, timeouts: Timeouts = Timeouts(), deadlineMilliseconds: Int = 0,
-        token: [UInt8] = []
+        token: [UInt8] = [], whileRecovering: (StatusIs) -> Bool = { _ in true }
     ) throws(ClientError) {
         let socket = try Socket.connect(path: path, timeoutMilliseconds: timeouts.connectMilliseconds)
         try self.init(
             socket, Hello(name: name, version: version, deadlineMilliseconds: deadlineMilliseconds, token: token),
-            timeouts)
+            timeouts, whileRecovering)
     }
 
     /// Greets the host over a connected stream socket, which the client closes from now on.
     public convenience init(
         fd: Int32, name: String, version: String, timeouts: Timeouts = Timeouts(), deadlineMilliseconds: Int = 0,
-        token: [UInt8] = []
+        token: [UInt8] = [], whileRecovering: (StatusIs) -> Bool = { _ in true }
     ) throws(ClientError) {
         try self.init(
             Socket(fd: fd),
-            Hello(name: name, version: version, deadlineMilliseconds: deadlineMilliseconds, token: token), timeouts)
+            Hello(name: name, version: version, deadlineMilliseconds: deadlineMilliseconds, token: token), timeouts,
+            whileRecovering)
     }
 
-    private init(_ socket: Socket, _ hello: Hello, _ timeouts: Timeouts) throws(ClientError) {
+    private init(
+        _ socket: Socket, _ hello: Hello, _ timeouts: Timeouts, _ whileRecovering: (StatusIs) -> Bool
+    ) throws(ClientError) {
         connection = Connection(socket)
         self.timeouts = timeouts
-        lastId = 1
-        let deadline = Deadline(milliseconds: timeouts.connectMilliseconds)
-        try connection.send(Preface.bytes + hello.framed(id: 1), until: deadline)
-        let frame: Connection.Frame
-        switch try connection.receive(until: deadline) {
-        case .frame(let first): frame = first
-        case .timedOut:
-            connection.close()
-            throw .timedOut(operation: "HELLO")
-        case .ended:
-            connection.close()
-            throw .connectionLost
-        }
-        switch frame.header.messageType {
-        case .welcome where frame.header.id == 1: welcome = try LarderClient.decode(Welcome.self, frame, connection)
-        case .error:
-            let reply = try LarderClient.decode(ErrorReply.self, frame, connection)
-            connection.close()
-            throw .larder(reply)
-        default: throw connection.violation("type \(frame.header.type) before WELCOME")
-        }
+        let greeted = try Greeting(connection: connection, timeouts: timeouts).run(hello, whileRecovering)
+        welcome = greeted.welcome
+        lastId = greeted.lastId
+        if let id = greeted.openStatus { owners[id] = .abandoned }
         connection.frameBodyByteCountMax = min(welcome.limits.frameBodyByteCountMax, FrameHeader.bodyByteCountMax)
     }
 

@@ -52,7 +52,17 @@ final class Connection {
 
     // MARK: Reading
 
-    func start() {
+    /// - Parameter waited: what was read and not sent of this connection before it was the host's.
+    func start(after waited: WaitingClient? = nil) {
+        if let waited {
+            input.append(waited.kept)
+            output.append(waited.unsent)
+            // As what is read: in a turn of the loop.
+            host.later { [weak self] in
+                guard let self, !isClosing else { return }
+                process()
+            }
+        }
         do throws(LoopError) {
             isReading = true
             try stream.startReading(

@@ -14,6 +14,8 @@ public final class Host {
     let store: Store
     let worker: WorkerThread
     private var listener: Listener?
+    /// Who came while the library was opened, until the host begins.
+    private var opening: WaitingRoom.Left?
     private var signals: [SignalWatcher] = []
     private var endOfTurn: LoopPhase?
     private var spin: LoopPhase?
@@ -63,17 +65,20 @@ public final class Host {
             worker = try WorkerThread(loop: loop, name: "larder-commit")
         } catch { throw .loop(error) }
         startedAt = loop.wallClock
-        var storeOptions = options.store
-        if storeOptions.kinds.isEmpty { storeOptions.kinds = Kind.shipped }
-        do throws(StoreError) {
-            store = try Store(path: options.library, options: storeOptions, files: options.files, now: startedAt)
+        do throws(HostError) {
+            (store, opening) = try Host.open(options, startedAt: startedAt)
         } catch {
             worker.close()
             loop.run()
             loop.close()
-            throw .store(error)
+            throw error
         }
         do throws(HostError) { try listen() } catch {
+            if let opening {
+                unlink(options.socket)
+                opening.close()
+                Host.unblockSignals()
+            }
             store.close()
             worker.close()
             loop.run()
@@ -101,12 +106,13 @@ public final class Host {
             endOfTurn = try LoopPhase(loop: loop, place: .check) { [unowned self] in turnEnds() }
             try endOfTurn?.start()
             spin = try LoopPhase(loop: loop, place: .idle) {}
-            unblockSignals()
             for number in [SIGTERM, SIGINT] {
                 let watcher = try SignalWatcher(loop: loop) { [unowned self] _ in stop(reason: "it was told to") }
                 try watcher.start(number)
                 signals.append(watcher)
             }
+            // Only now: one that came since the waiting room was left is heard as all others are.
+            Host.unblockSignals()
             ticker = try Timer(loop: loop) { [unowned self] in tick() }
             try ticker?.start(afterMilliseconds: 250, repeatMilliseconds: 250)
         } catch {
@@ -117,6 +123,7 @@ public final class Host {
         reportRecovery()
         noticeCopy()
         startPlugins()
+        takeOver()
         options.onReady?()
         return true
     }
@@ -128,14 +135,6 @@ public final class Host {
         store.close()
         loop.close()
         return exitCode
-    }
-
-    /// Whoever started this process may have had them blocked.
-    private func unblockSignals() {
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        for number in [SIGTERM, SIGINT, SIGCHLD] { sigaddset(&signals, number) }
-        pthread_sigmask(SIG_UNBLOCK, &signals, nil)
     }
 
     /// A transient host, which nobody reads, leaves it to one that is heard.
@@ -249,57 +248,56 @@ public final class Host {
 
     private func listen() throws(HostError) {
         let path = options.socket
-        guard path.utf8.count < 108 else {
-            throw .badSocket(path: path, reason: "a socket's path has at most 107 bytes; --socket gives another")
+        let accept: (Stream) -> Void = { [unowned self] stream in accepted(stream) }
+        let refuse: (LoopError) -> Void = { [unowned self] error in
+            options.log("a connection could not be accepted: \(error)")
         }
-        let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
-        do throws(SystemError) { try options.files.makeDirectory(directory) } catch {
-            throw .badSocket(path: path, reason: "\(error)")
-        }
-        if isAnswered(path) { throw .socketInUse(path: path) }
-        var status = stat()
-        if lstat(path, &status) == 0, status.st_mode & S_IFMT != S_IFSOCK {
-            throw .badSocket(path: path, reason: "something is there that is no socket; --socket gives another")
-        }
-        // A socket that is there is left from a host that is gone: the library's lock is ours.
-        unlink(path)
+        if opening == nil { try HostSocket.prepare(path, files: options.files) }
         do throws(LoopError) {
-            listener = try Listener(
-                loop: loop, path: path, onConnection: { [unowned self] stream in accepted(stream) },
-                onError: { [unowned self] error in options.log("a connection could not be accepted: \(error)") })
+            listener =
+                if let opening {
+                    try Listener(
+                        loop: loop, adopting: opening.listening, boundPath: path, onConnection: accept, onError: refuse)
+                } else {
+                    try Listener(loop: loop, path: path, onConnection: accept, onError: refuse)
+                }
         } catch { throw .badSocket(path: path, reason: "\(error)") }
     }
 
-    /// Whether a process accepts connections at this path.
-    private func isAnswered(_ path: String) -> Bool {
-        let fd = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-        guard fd >= 0 else { return false }
-        defer { Glibc.close(fd) }
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-        return withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(fd, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+    /// Makes those who came while the library was opened connections like all others.
+    private func takeOver() {
+        guard let opening else { return }
+        self.opening = nil
+        for _ in 0..<opening.refusedCount { options.log(Host.refusal) }
+        for client in opening.clients {
+            do throws(LoopError) {
+                let stream = try Stream(loop: loop, adopting: client.descriptor)
+                adopt(stream, pluginName: "", processID: client.processID, waited: client)
+            } catch {
+                closeDescriptor(client.descriptor)
+                options.log("a connection could not be taken over: \(error)")
             }
         }
     }
 
+    private static let refusal = "a connection of another user was refused"
+
     private func accepted(_ stream: Stream) {
-        guard !isStopping, let peer = try? stream.peerCredentials, peer.userID == geteuid() || peer.userID == 0 else {
-            options.log("a connection of another user was refused")
+        guard !isStopping, let peer = try? stream.peerCredentials, HostSocket.admits(peer) else {
+            options.log(Host.refusal)
             return stream.close()
         }
         adopt(stream, pluginName: "", processID: peer.processID)
     }
 
-    func adopt(_ stream: Stream, pluginName: String, processID: Int32) {
+    /// - Parameter waited: what it said and was owed before the library was open.
+    func adopt(_ stream: Stream, pluginName: String, processID: Int32, waited: WaitingClient? = nil) {
         lastConnectionNumber += 1
         let connection = Connection(host: self, stream: stream, number: lastConnectionNumber)
         connection.pluginName = pluginName
         connection.processID = processID
         allConnections.append(connection)
-        connection.start()
+        connection.start(after: waited)
     }
 
     func connectionCloses(_ connection: Connection) {

@@ -18,7 +18,7 @@ public struct HostOptions {
     public var version = "0"
     /// A line for people about something that happened. Loop thread.
     public var log: (String) -> Void = { _ in }
-    /// Called once, when connections are accepted.
+    /// Called once, when the library is open and connections are served.
     public var onReady: (() -> Void)?
     /// How the store is opened.
     public var store = StoreOptions()

@@ -19,14 +19,15 @@ public final class Listener: Handle {
     private var onError: ((LoopError) -> Void)?
     private var pause: Timer?
 
-    /// Takes over a socket that is bound and listens, and closes it in the end; if this throws, it is still the
-    /// caller's. `onConnection` gets each connection as a stream, which is its to close. `onError` hears of a
-    /// connection that was refused (`EMFILE`, `ENFILE`) or could not be accepted; listening goes on.
+    /// Takes over a socket that is bound and listens, and closes it in the end, removing the node at `boundPath` where
+    /// one is named; if this throws, both are still the caller's. `onConnection` gets each connection as a stream, which
+    /// is its to close. `onError` hears of a connection that was refused (`EMFILE`, `ENFILE`) or could not be accepted;
+    /// listening goes on.
     public convenience init(
-        loop: Loop, adopting descriptor: Int32,
+        loop: Loop, adopting descriptor: Int32, boundPath: String? = nil,
         onConnection: @escaping (Stream) -> Void, onError: @escaping (LoopError) -> Void
     ) throws(LoopError) {
-        try self.init(loop, descriptor, boundPath: nil, onConnection, onError)
+        try self.init(loop, descriptor, boundPath: boundPath, onConnection, onError)
     }
 
     /// Binds `path`, which must not exist (`EADDRINUSE`) nor be longer than 107 bytes (`ENAMETOOLONG`), with the
@@ -41,8 +42,7 @@ public final class Listener: Handle {
             close()
             throw LoopError(code: LoopError.EADDRINUSE, operation: "bind")
         }
-        let descriptor = larder_listen_unix(path, backlog, permissions)
-        try LoopError.check(descriptor, "bind")
+        let descriptor = try listenAt(path, backlog: backlog, permissions: permissions)
         do throws(LoopError) {
             try self.init(loop, descriptor, boundPath: path, onConnection, onError)
         } catch {

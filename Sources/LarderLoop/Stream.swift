@@ -160,10 +160,7 @@ public final class Stream: Handle {
     public var peerCredentials: PeerCredentials {
         get throws(LoopError) {
             if simulated != nil { return PeerCredentials(userID: geteuid(), processID: 1) }
-            var userID: uid_t = 0
-            var processID: pid_t = 0
-            try LoopError.check(larder_peer_uid(fileDescriptor, &userID, &processID), "SO_PEERCRED")
-            return PeerCredentials(userID: userID, processID: processID)
+            return try LarderLoop.peerCredentials(of: fileDescriptor)
         }
     }
 

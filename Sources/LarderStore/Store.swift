@@ -20,21 +20,30 @@ public final class Store {
     /// - Parameter now: milliseconds since 1970, for what has to be written.
     /// - Throws: `locked`, `noLibrary`, `notALibrary`, `newerFormat`, `damaged`, `system`.
     /// - Returns: with everything durable that was found, and with the kinds of the options declared.
-    public init(
+    public convenience init(
         path: String, options: StoreOptions = StoreOptions(), files: any StoreFiles = SystemFiles(), now: Int64
     ) throws(StoreError) {
-        self.files = files
-        let (identity, lock) = try Store.prepare(path, options, files, now)
-        core = StoreCore(files: files, path: path, options: options, identity: identity)
-        lockHandle = lock
-        do throws(StoreError) {
-            try core.recover()
-            if !options.isReadOnly { try core.begin(now: now) }
-        } catch {
-            core.closeFiles()
-            if let lock { files.close(lock) }
+        let library = try LockedLibrary(path: path, options: options, files: files, now: now)
+        do throws(StoreError) { try self.init(library, now: now) } catch {
+            library.giveUp()
             throw error
         }
+    }
+
+    /// Reads the log of a library whose lock is held, as above; the lock is the store's from then on. If this throws it
+    /// is still the caller's.
+    public init(_ library: LockedLibrary, now: Int64) throws(StoreError) {
+        files = library.files
+        core = StoreCore(
+            files: files, path: library.path, options: library.options, identity: library.identity)
+        do throws(StoreError) {
+            try core.recover()
+            if !library.options.isReadOnly { try core.begin(now: now) }
+        } catch {
+            core.closeFiles()
+            throw error
+        }
+        lockHandle = library.lock
     }
 
     deinit { close() }
@@ -47,57 +56,6 @@ public final class Store {
         if lockHandle != nil { core.writeCheckpointIfWorthIt() }
         core.closeFiles()
         if let lockHandle { files.close(lockHandle) }
-    }
-
-    private static func prepare(
-        _ path: String, _ options: StoreOptions, _ files: any StoreFiles, _ now: Int64
-    ) throws(StoreError) -> (Identity, FileHandle?) {
-        let identityPath = path + "/larder"
-        let existing = try system { () throws(SystemError) in try files.readWhole(identityPath) }
-        if existing == nil {
-            guard options.creates, !options.isReadOnly else { throw .noLibrary(path: path) }
-            let names = try system { () throws(SystemError) in try files.list(path + "/log") }
-            if let names, names.contains(where: { Segment.number(ofName: $0) != nil }) {
-                throw .notALibrary(path: path, reason: "it has a log but no file `larder` that says whose it is")
-            }
-            try system { () throws(SystemError) in try files.makeDirectory(path) }
-        }
-        let lock = options.isReadOnly ? nil : try takeLock(path, files)
-        do throws(StoreError) {
-            // Another process may have made it before the lock was taken.
-            let made = try system { () throws(SystemError) in try files.readWhole(identityPath) }
-            if lock != nil, made != nil { try system { () throws(SystemError) in try removeLeftovers(path, files) } }
-            if let bytes = made ?? existing { return (try Identity(bytes, path: path), lock) }
-            let identity = Identity(now: now, seed: options.identitySeed)
-            try system { () throws(SystemError) in
-                try files.makeDirectory(path + "/log")
-                // Before there is an identity: one without a log would be refused for ever, and whoever finds one looks
-                // at the directories no more.
-                try files.syncDirectory(path)
-                try files.syncDirectory(directory(of: path))
-                try files.replaceWhole(identityPath, with: identity.encoded)
-            }
-            return (identity, lock)
-        } catch {
-            if let lock { files.close(lock) }
-            throw error
-        }
-    }
-
-    /// Unfinished replacements of whole files.
-    private static func removeLeftovers(_ path: String, _ files: any StoreFiles) throws(SystemError) {
-        for directory in [path, path + "/log"] {
-            for name in try files.list(directory) ?? [] where name.hasSuffix(".tmp") {
-                try files.remove(directory + "/" + name)
-            }
-        }
-    }
-
-    private static func takeLock(_ path: String, _ files: any StoreFiles) throws(StoreError) -> FileHandle {
-        if let lock = try system({ () throws(SystemError) in try files.lock(path + "/lock") }) { return lock }
-        let text = try system { () throws(SystemError) in try files.readWhole(path + "/lock") } ?? []
-        let digits = text.prefix { $0 >= 0x30 && $0 <= 0x39 }
-        throw .locked(path: path, holder: Int(String(decoding: digits, as: UTF8.self)))
     }
 }
 

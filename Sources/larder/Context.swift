@@ -3,6 +3,7 @@
 import Glibc
 import LarderClient
 import LarderFormat
+import LarderWire
 
 /// Options, outputs and, once asked for, the connection. One thread.
 final class Context {
@@ -24,9 +25,12 @@ final class Context {
     func place() throws(Failure) -> Place { try Place(options) }
 
     /// The connection, made at the first call. Starts a host where there is none.
-    func session() throws -> Session {
+    ///
+    /// - Parameter whileRecovering: told how a host is that opens its library; whether to wait for it.
+    func session(whileRecovering: (StatusIs) -> Bool = { _ in true }) throws -> Session {
         if let opened { return opened }
-        let session = try Session(place: try place()) { [self] in note($0) }
+        let session = try Session(
+            place: try place(), note: { [self] in note($0) }, whileRecovering: whileRecovering)
         opened = session
         return session
     }

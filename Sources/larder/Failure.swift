@@ -52,6 +52,8 @@ extension Failure {
             self.init(
                 what, "the host and this program do not understand each other (\(fault))",
                 "use the same version for both")
+        case .recovering(let reason):
+            self.init(what, "the host opens its library (\(reason))", "run the command again when that is done")
         case .recordTooLarge(let byteCount):
             self.init(what, "a record of \(byteCount) bytes is too large")
         case .larder(let reply):

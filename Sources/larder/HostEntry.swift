@@ -13,6 +13,8 @@ struct HostEntry {
     let idleMilliseconds: Int?
     /// nil: the store's own.
     let segmentKibibytes: Int?
+    /// How long reading the log takes at least, in milliseconds; for tests.
+    let slowOpeningMilliseconds: Int
     let isVerbose: Bool
     let compaction: CompactionOptions
     /// A host that goes finishes first what it has begun.
@@ -21,13 +23,14 @@ struct HostEntry {
     private static let silentMilliseconds: Int64 = 6_000
 
     init(
-        place: Place, isTransient: Bool, idleMilliseconds: Int?, segmentKibibytes: Int? = nil, isVerbose: Bool,
-        compaction: CompactionOptions
+        place: Place, isTransient: Bool, idleMilliseconds: Int?, segmentKibibytes: Int? = nil,
+        slowOpeningMilliseconds: Int = 0, isVerbose: Bool, compaction: CompactionOptions
     ) {
         self.place = place
         self.isTransient = isTransient
         self.idleMilliseconds = idleMilliseconds
         self.segmentKibibytes = segmentKibibytes
+        self.slowOpeningMilliseconds = slowOpeningMilliseconds
         self.isVerbose = isVerbose
         self.compaction = compaction
     }
@@ -47,7 +50,13 @@ struct HostEntry {
         options.version = larderVersion
         let isQuiet = isTransient && !isVerbose
         options.log = { if !isQuiet { HostEntry.say($0) } }
-        options.store.onReading = OpeningNotes(since: begun).reading
+        let notes = OpeningNotes(since: begun)
+        options.store.onReading = { [slowOpeningMilliseconds] percent in
+            notes.reading(percent)
+            if slowOpeningMilliseconds > 0 {
+                HostEntry.sleep(until: begun + Int64(percent * slowOpeningMilliseconds / 100))
+            }
+        }
         let ready = Ready()
         options.onReady = { ready.say?() }
         try refuseForeignDirectory()
@@ -86,7 +95,7 @@ struct HostEntry {
     /// Makes the host. A transient one in the way, as commands may start at any moment, is asked to go and waited for;
     /// so is one that has the library and does not listen yet, or no longer.
     private func makeHost(_ options: HostOptions) throws -> Host {
-        let deadline = Clock.monotonic + HostEntry.takeOverMilliseconds
+        var deadline = Clock.monotonic + HostEntry.takeOverMilliseconds
         var waitingSince: Int64?
         while true {
             let fault: HostError
@@ -96,6 +105,8 @@ struct HostEntry {
             if mayWait {
                 if try HostEntry.askToGo(place) {
                     waitingSince = nil
+                    // A host that opens its library can be asked only behind that.
+                    deadline += Clock.monotonic - now
                 } else {
                     mayWait = now - (waitingSince ?? now) < HostEntry.silentMilliseconds
                     waitingSince = waitingSince ?? now
@@ -108,21 +119,35 @@ struct HostEntry {
         }
     }
 
-    /// Asks a transient host to go; one that stays is a failure.
+    /// Asks a transient host to go, waiting for it while it opens its library; one that stays is a failure.
     ///
     /// - Returns: whether there was one.
     static func askToGo(_ place: Place) throws -> Bool {
-        guard let client = try? Session.connect(place) else { return false }
+        let notes = RecoveryNotes(say: HostEntry.say)
+        var opening: StatusIs?
+        let client: LarderClient
+        do throws(ClientError) {
+            client = try Session.connect(place) { status in
+                opening = status
+                notes.recovering(status)
+                return status.mode == .transient
+            }
+        } catch {
+            if case .recovering = error, let opening { throw stays(opening, place) }
+            return false
+        }
         defer { client.close() }
         guard let status = try? client.status() else { return true }
-        guard status.mode == .transient else {
-            throw Failure(
-                "serving \(place.library)", "process \(status.pid) serves \(status.library) already",
-                "stop it with kill \(status.pid), or use it as it is")
-        }
+        guard status.mode == .transient else { throw stays(status, place) }
         // One that is stopping already does not answer.
         try? client.giveWay()
         return true
+    }
+
+    private static func stays(_ status: StatusIs, _ place: Place) -> Failure {
+        Failure(
+            "serving \(place.library)", "process \(status.pid) serves \(status.library) already",
+            "stop it with kill \(status.pid), or use it as it is")
     }
 
     /// Another process has the library or the socket.
@@ -152,6 +177,12 @@ struct HostEntry {
         case .badSocket, .socketInUse: "name another path with --socket"
         case .store, .loop: ""
         }
+    }
+
+    /// - Parameter time: on the monotonic clock, in milliseconds.
+    private static func sleep(until time: Int64) {
+        let rest = time - Clock.monotonic
+        if rest > 0 { usleep(UInt32(clamping: rest * 1_000)) }
     }
 
     static func say(_ line: String) {

@@ -8,7 +8,7 @@ enum HostStarter {
     /// The line that says a host is ready begins like this.
     static let readyPrefix = "larder: ready, "
 
-    /// Opening a large library after a crash reads all of its log.
+    /// How long it may say nothing: opening a large library after a crash reads all of its log.
     private static let deadlineMilliseconds: Int64 = 300_000
     private static let noteMilliseconds: Int64 = 2_000
 
@@ -46,12 +46,13 @@ enum HostStarter {
         for pid: pid_t, _ end: Int32, _ what: String, _ note: (String) -> Void
     ) throws(Failure) -> pid_t {
         let begun = Clock.monotonic
+        var heardAt = begun
         var noted = ""
         var text = ""
         while true {
             let passed = Clock.monotonic - begun
-            if passed > deadlineMilliseconds {
-                throw Failure(what, "it is not ready after \(deadlineMilliseconds / 1_000) s")
+            if Clock.monotonic - heardAt > deadlineMilliseconds {
+                throw Failure(what, "it is not ready, and has said nothing for \(deadlineMilliseconds / 1_000) s")
             }
             if passed > noteMilliseconds {
                 let now = OpeningNotes.last(in: text) ?? "opening the library …"
@@ -63,6 +64,7 @@ enum HostStarter {
             var room = [UInt8](repeating: 0, count: 4_096)
             let count = read(end, &room, room.count)
             if count < 0 { continue }
+            heardAt = Clock.monotonic
             text += String(decoding: room.prefix(count), as: UTF8.self)
             if text.split(separator: "\n").contains(where: { $0.hasPrefix(readyPrefix) }), text.contains("\n") {
                 return pid

@@ -7,8 +7,10 @@ import LarderWire
 
 /// The connection of one command. One thread.
 final class Session {
-    /// How long a host that is stopping, or opening, is waited for.
+    /// How long a host that is stopping is waited for.
     private static let patienceMilliseconds: Int64 = 10_000
+    /// After so long a host that has not answered is asked how far its opening is.
+    private static let statusMilliseconds = 300
 
     let place: Place
     private(set) var client: LarderClient
@@ -16,25 +18,39 @@ final class Session {
     /// The process that this command started, until it was seen to end.
     private var startedHost: pid_t = 0
 
-    init(place: Place, note: @escaping (String) -> Void) throws {
+    /// - Parameter whileRecovering: as of `connect`; where it waits, `note` is told as well.
+    init(
+        place: Place, note: @escaping (String) -> Void, whileRecovering: (StatusIs) -> Bool = { _ in true }
+    ) throws {
         self.place = place
         self.note = note
-        (client, startedHost) = try Session.open(place, note)
+        (client, startedHost) = try Session.open(place, note, whileRecovering)
     }
 
-    private static func open(_ place: Place, _ note: (String) -> Void) throws -> (LarderClient, pid_t) {
-        let deadline = Clock.monotonic + patienceMilliseconds
+    private static func open(
+        _ place: Place, _ note: @escaping (String) -> Void, _ whileRecovering: (StatusIs) -> Bool = { _ in true }
+    ) throws -> (LarderClient, pid_t) {
+        var deadline = Clock.monotonic + patienceMilliseconds
+        let notes = RecoveryNotes(say: note)
+        func connect() throws(ClientError) -> LarderClient {
+            try Session.connect(place) { status in
+                deadline = Clock.monotonic + patienceMilliseconds
+                guard whileRecovering(status) else { return false }
+                notes.recovering(status)
+                return true
+            }
+        }
         while true {
             let loss: ClientError
-            do throws(ClientError) { return (try connect(place), 0) } catch { loss = error }
+            do throws(ClientError) { return (try connect(), 0) } catch { loss = error }
             switch Absence(loss) {
             case .nobody:
                 do throws(Failure) {
                     let started = try HostStarter.start(place, note: note)
-                    if let client = try? connect(place) { return (client, started) }
+                    if let client = try? connect() { return (client, started) }
                 } catch {
                     // Another command may have been quicker.
-                    if let client = try? connect(place) { return (client, 0) }
+                    if let client = try? connect() { return (client, 0) }
                     if Clock.monotonic >= deadline || !HostStarter.mayBeARace(error) { throw error }
                 }
             case .leaving where Clock.monotonic < deadline: break
@@ -45,8 +61,14 @@ final class Session {
     }
 
     /// Connects to a host that is there; starts none.
-    static func connect(_ place: Place) throws(ClientError) -> LarderClient {
-        try LarderClient(path: place.socket, name: "larder", version: larderVersion)
+    ///
+    /// - Parameter whileRecovering: told how the host is while it opens its library; whether to wait on.
+    static func connect(
+        _ place: Place, whileRecovering: (StatusIs) -> Bool = { _ in true }
+    ) throws(ClientError) -> LarderClient {
+        try LarderClient(
+            path: place.socket, name: "larder", version: larderVersion,
+            timeouts: LarderClient.Timeouts(statusMilliseconds: statusMilliseconds), whileRecovering: whileRecovering)
     }
 
     /// What it means that a connection could not be made.

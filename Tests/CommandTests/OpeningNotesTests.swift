@@ -1,5 +1,6 @@
 // What is said while a long log is read.
 
+import LarderWire
 import Synchronization
 import Testing
 
@@ -34,5 +35,24 @@ import Testing
                 == "opening the library: 12 %")
         let text = "larder: opening the library: 12 %\nlarder: opening the library: 40 %\nlarder: opening the lib"
         #expect(OpeningNotes.last(in: text) == "opening the library: 40 %")
+    }
+}
+
+@Suite struct RecoveryNotesTests {
+    @Test("a command tells a terminal at once and others after two seconds what it waits for, then now and then")
+    func notes() {
+        for (isTerminal, expected) in [(true, [0, 50, 100]), (false, [20, 70])] {
+            var clock: Int64 = 1_000
+            var said: [String] = []
+            let notes = RecoveryNotes(isTerminal: isTerminal, now: { clock }, say: { said.append($0) })
+            for percent in 0...100 {
+                var status = StatusIs()
+                status.pid = 7
+                status.reason = "recovering \(percent) %"
+                notes.recovering(status)
+                clock += 100
+            }
+            #expect(said == expected.map { "process 7 opens the library: recovering \($0) %" })
+        }
     }
 }

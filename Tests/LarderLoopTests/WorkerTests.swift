@@ -5,6 +5,18 @@ import Testing
 
 @Suite("Work off the loop")
 struct WorkerTests {
+    @Test("a thread beside the loop gives its result to who joins it, and hears no signal")
+    func sideThread() throws {
+        let here = pthread_self()
+        let thread = try SideThread(name: "test-side") {
+            var blocked = sigset_t()
+            pthread_sigmask(SIG_SETMASK, nil, &blocked)
+            return (pthread_self() != here, sigismember(&blocked, SIGTERM) == 1)
+        }
+        let (isElsewhere, isDeaf) = thread.join()
+        #expect(isElsewhere && isDeaf)
+    }
+
     @Test("jobs run one at a time in order on another thread, and complete in order on the loop's")
     func order() throws {
         var results: [Int] = []

@@ -38,6 +38,8 @@ WAIT_SECONDS = 30.0
 TYPE_BITS = {1: 1, 2: 1, 3: 2, 16: 4, 17: 8, 18: 16, 19: 16, 20: 16, 21: 32}
 ALL_TYPES = 63
 RESULTS = 4
+#: A user who has nothing.
+NOBODY = 65534
 
 
 def program():
@@ -127,18 +129,18 @@ class Host:
         return self
 
     def wait_ready(self):
+        """Waits until it is open; it takes connections before, and greets nobody."""
         deadline = time.monotonic() + WAIT_SECONDS
         while True:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-                try:
-                    probe.connect(self.socket)
+            try:
+                with self.wire("probe"):
                     return
-                except OSError:
-                    pass
+            except (OSError, Closed):
+                pass
             if self.process.poll() is not None:
-                raise HostDied(f"the host ended with {self.process.returncode} before it took connections:\n{self.log()}")
+                raise HostDied(f"the host ended with {self.process.returncode} before it greeted anybody:\n{self.log()}")
             if time.monotonic() > deadline:
-                raise HostDied(f"the host takes no connections after {WAIT_SECONDS} s:\n{self.log()}")
+                raise HostDied(f"the host greets nobody after {WAIT_SECONDS} s:\n{self.log()}")
             time.sleep(0.005)
 
     def is_alive(self):
@@ -188,6 +190,29 @@ class Host:
 
     def wire(self, name="test", **options):
         return Wire(self.socket, name, **options)
+
+
+def answer_to_user(host, data, user):
+    """Sends data from a process of that user; 1 if anything came back, 0 if the connection was closed."""
+    child = os.fork()
+    if child == 0:
+        code = 2
+        try:
+            if user:
+                os.setgroups([])
+                os.setgid(user)
+                os.setuid(user)
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+                sock.settimeout(10)
+                sock.connect(host.socket)
+                try:
+                    sock.sendall(data)
+                    code = 1 if sock.recv(100) else 0
+                except (ConnectionResetError, BrokenPipeError):
+                    code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 class Closed(Exception):

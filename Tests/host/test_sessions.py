@@ -9,8 +9,9 @@ import threading
 import time
 import unittest
 
-from harness import (BY_NAME, JOKE, PREFACE, RESULTS, TITLE, Closed, Host, HostCase, as_model, delete, encode_frame, encode_record,
-                     entries_of, joke, larder, list_all, read_log, save, shipped_kinds, title, title_key, write_body)
+from harness import (BY_NAME, JOKE, NOBODY, PREFACE, RESULTS, TITLE, Closed, Host, HostCase, answer_to_user, as_model, delete,
+                     encode_frame, encode_record, entries_of, joke, larder, list_all, read_log, save, shipped_kinds, title,
+                     title_key, write_body)
 
 CYCLES = 10_000
 WARM_UP_CYCLES = 2_000
@@ -18,7 +19,6 @@ WARM_UP_CYCLES = 2_000
 FLAT_BYTES = 1 << 20
 # SIGTERM to exit, with a client that reads; and with one that does not (the host gives up on it after 5 s).
 STOP_SECONDS, STOP_DEAF_SECONDS = 3, 9
-NOBODY = 65534
 
 
 def raise_if_wrong(reply, name="WRITTEN"):
@@ -91,32 +91,10 @@ class AccessTests(HostCase):
         os.chmod(host.socket, 0o666)
         hello = PREFACE + encode_frame(1, 1, BY_NAME["HELLO"].encode(
             {"version_min": 1, "version_max": 1, "name": "x", "version": "1", "required": [], "optional": []}))
-        self.assertEqual(self.answer_to_user(host, hello, NOBODY), 0, "somebody else was answered")
+        self.assertEqual(answer_to_user(host, hello, NOBODY), 0, "somebody else was answered")
         self.assertIn("another user", host.log())
         self.assertLives(host)
-        self.assertEqual(self.answer_to_user(host, hello, 0), 1)
-
-    def answer_to_user(self, host, data, user):
-        """Sends data from a process of that user; 1 if anything came back, 0 if the connection was closed."""
-        child = os.fork()
-        if child == 0:
-            code = 2
-            try:
-                if user:
-                    os.setgroups([])
-                    os.setgid(user)
-                    os.setuid(user)
-                with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
-                    sock.settimeout(10)
-                    sock.connect(host.socket)
-                    try:
-                        sock.sendall(data)
-                        code = 1 if sock.recv(100) else 0
-                    except (ConnectionResetError, BrokenPipeError):
-                        code = 0
-            finally:
-                os._exit(code)
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        self.assertEqual(answer_to_user(host, hello, 0), 1)
 
     def test_a_socket_that_a_dead_host_left_is_replaced(self):
         host = self.host()

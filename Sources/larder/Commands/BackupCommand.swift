@@ -53,9 +53,9 @@ enum BackupCommand: Command {
         return report.verified.isSound ? 0 : 1
     }
 
-    /// What the library's host says is durable; nil where none answers.
+    /// What the library's host says is durable; nil where none answers, or it does not know yet.
     private static func durableSeq(_ place: Place) -> UInt64? {
-        guard let client = try? Session.connect(place) else { return nil }
+        guard let client = try? Session.connect(place, whileRecovering: { _ in false }) else { return nil }
         defer { client.close() }
         guard let status = try? client.status(), status.library == place.library else { return nil }
         return status.lastSeq

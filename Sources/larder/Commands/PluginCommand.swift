@@ -73,9 +73,12 @@ final class PluginDesk {
     let registry: PluginRegistry
     /// Of a `larder serve`; a host that a command started runs no plugins of its own accord.
     private(set) lazy var host: (client: LarderClient, status: StatusIs)? = {
-        guard let client = try? Session.connect(place), let status = try? client.status(), status.mode == .serve else {
-            return nil
+        let notes = RecoveryNotes(say: context.note)
+        let connected = try? Session.connect(place) { status in
+            notes.recovering(status)
+            return status.mode == .serve
         }
+        guard let client = connected, let status = try? client.status(), status.mode == .serve else { return nil }
         return (client, status)
     }()
     private let place: Place

@@ -18,6 +18,7 @@ enum ServeCommand: Command {
         OptionSpec("no-compact", "give back no room unasked; larder compact does, when it is asked to"),
         OptionSpec("transient", hidden: true, "stop when idle; how commands start a host"),
         OptionSpec("idle", "MS", hidden: true, "how long a transient host stays without a connection"),
+        OptionSpec("slow-opening", "MS", hidden: true, "take so long to read the log, at least; for tests"),
         OptionSpec("segment", "KIB", hidden: true, "a new segment begins past this; for tests"),
     ]
     static let details = """
@@ -46,6 +47,7 @@ enum ServeCommand: Command {
             place: place, isTransient: isTransient,
             idleMilliseconds: try context.options.number("idle", in: 0...3_600_000, command: name),
             segmentKibibytes: try context.options.number("segment", in: 4...65_536, command: name),
+            slowOpeningMilliseconds: try context.options.number("slow-opening", in: 0...600_000, command: name) ?? 0,
             isVerbose: context.options.has("verbose"), compaction: try compaction(context))
         return try entry.run()
     }

@@ -6,7 +6,13 @@ import LarderWire
 enum StatusCommand: Command {
     static let name = "status"
     static let purpose = "show the host, its library, connections and plugins"
-    static let synopsis = ["status"]
+    static let synopsis = ["status [--wait]"]
+    static let options = [OptionSpec("wait", "wait for a host that opens its library")]
+    static let details = """
+        A host that opens a large library, after a crash for example, reads its log first. Until that is done its state
+        is recovering, with how far it is; nothing else of the library is known, and other commands wait. With --wait so
+        does this one.
+        """
     static let examples = [
         (line: "larder status", does: "shows library and socket, how many records there are, and who is connected"),
         (line: "larder status --json | jq -r .socket", does: "prints the socket that a plugin connects to"),
@@ -14,14 +20,34 @@ enum StatusCommand: Command {
 
     static func run(_ context: Context) throws -> Int32 {
         try expectNoArguments(context)
-        let status = try attempt("asking for the status") { try context.client().status() }
-        let kinds = try context.session().kinds()
+        let waits = context.options.has("wait")
+        var opening: StatusIs?
+        do {
+            let session = try context.session { status in
+                opening = status
+                return waits
+            }
+            let status = try attempt("asking for the status") { try session.client.status() }
+            show(status, try session.kinds(), context)
+        } catch {
+            guard !waits, let opening else { throw error }
+            show(opening, Kinds([]), context)
+        }
+        return 0
+    }
+
+    private static func show(_ status: StatusIs, _ kinds: Kinds, _ context: Context) {
         if context.isJSON {
             context.output.json { StatusJSON.write(status, kinds, into: &$0) }
         } else {
             print(status, kinds, context.output)
         }
-        return 0
+    }
+
+    private static func state(_ status: StatusIs) -> String {
+        // Its reason says it again.
+        if status.state == "recovering", !status.reason.isEmpty { return status.reason }
+        return status.state + (status.reason.isEmpty ? "" : ": \(status.reason)")
     }
 
     private static func log(_ status: StatusIs) -> String {
@@ -37,14 +63,18 @@ enum StatusCommand: Command {
             "\(Formats.count($0.count)) \(kinds[$0.kind]?.name ?? "kind \($0.kind)")"
         }
         var facts = [
-            ("state", status.state + (status.reason.isEmpty ? "" : ": \(status.reason)")),
+            ("state", state(status)),
             ("host", "larder \(status.version), process \(status.pid), \(mode)"),
             ("since", Formats.localTime(milliseconds: status.started)),
             ("library", status.library), ("socket", status.socket),
-            ("records", records.isEmpty ? "none" : records.joined(separator: ", ")),
-            ("log", log(status)),
-            ("cursor", "\(Cursor(epoch: status.epoch, seq: status.lastSeq))"),
         ]
+        if status.state != "recovering" {
+            facts += [
+                ("records", records.isEmpty ? "none" : records.joined(separator: ", ")),
+                ("log", log(status)),
+                ("cursor", "\(Cursor(epoch: status.epoch, seq: status.lastSeq))"),
+            ]
+        }
         if status.floor > 1 { facts.append(("floor", "\(status.floor)")) }
         for (name, value) in facts {
             let gap = String(repeating: " ", count: 9 - name.count)

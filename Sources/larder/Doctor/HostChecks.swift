@@ -24,16 +24,30 @@ struct HostChecks {
     // MARK: The socket
 
     private func socket() -> ([Finding], (client: LarderClient, status: StatusIs)?) {
+        var opening: StatusIs?
         do throws(ClientError) {
-            let client = try Session.connect(place)
+            let client = try Session.connect(place) { status in
+                opening = status
+                return false
+            }
             let status = try client.status()
             let mode = status.mode == .serve ? "larder serve" : "started by a command"
             return (
                 [Finding("socket", .ok, "\(place.socket): process \(status.pid) answers (\(mode))")], (client, status)
             )
         } catch {
+            if case .recovering = error, let opening { return (self.opening(opening), nil) }
             return ([absent(error)], nil)
         }
+    }
+
+    private func opening(_ status: StatusIs) -> [Finding] {
+        [
+            Finding("socket", .ok, "\(place.socket): process \(status.pid) answers"),
+            Finding(
+                "host", .warn, "it opens its library: \(status.reason)",
+                fix: "nothing: commands wait for it, and larder status shows how far it is"),
+        ]
     }
 
     private func absent(_ error: ClientError) -> Finding {

@@ -25,7 +25,7 @@ from .kinds import Kind
 from .lookups import ENTRIES_MAX, Lookups
 from .operations import Delete, Operation, Save
 from .results import Accounting, Compacted, Cursor, Defined, Found, Match, Saved, Stored, Written
-from .session import Session
+from .session import STATUS_SECONDS, Session
 
 
 class AsyncClient(asyncio.Protocol):
@@ -144,10 +144,34 @@ class AsyncClient(asyncio.Protocol):
             except (LarderError, ConnectionLost) as error:
                 failure = error
 
-    async def _greet(self, name: str, version: str, token: bytes, deadline: int) -> None:
-        request_id = self._session.hello(name, version, token, deadline)
+    async def _greet(self, name: str, version: str, token: bytes, deadline: int,
+                     recovering: Optional[Callable[[Dict[str, Any]], None]] = None) -> None:
+        hello_id = self._session.hello(name, version, token, deadline)
+        self._expect(hello_id)
+        self._flush()
+        hello = self._replies[hello_id]
+        status: "Optional[asyncio.Future[Dict[str, Any]]]" = None
+        while not hello.done():
+            if status is None:
+                await asyncio.wait([hello], timeout=STATUS_SECONDS)
+                if not hello.done():
+                    status = self._ask_status()
+                continue
+            await asyncio.wait([hello, status], return_when=asyncio.FIRST_COMPLETED)
+            if status.done():
+                fields, status = status.result(), None
+                if recovering is not None and fields["state"] == "recovering":
+                    recovering(fields)
+        self.welcome = await self._wait(hello_id)
+
+    def _ask_status(self) -> "asyncio.Future[Dict[str, Any]]":
+        """Its answer; also one that nobody waits for any more is taken."""
+        request_id = self._session.request("STATUS")
         self._expect(request_id)
-        self.welcome = await self._wait(request_id)
+        self._flush()
+        status = self._replies[request_id]
+        status.add_done_callback(lambda _: self._replies.pop(request_id, None))
+        return status
 
     # Writing.
 
@@ -351,8 +375,9 @@ class AsyncClient(asyncio.Protocol):
 
 
 async def connect(name: str, version: str = "0", *, path: Optional[PathLike] = None,
-                  library: Optional[PathLike] = None, deadline: int = 0) -> AsyncClient:
-    """As `larder.connect`."""
+                  library: Optional[PathLike] = None, deadline: int = 0,
+                  recovering: Optional[Callable[[Dict[str, Any]], None]] = None) -> AsyncClient:
+    """As `larder.connect`, without a timeout; `asyncio.wait_for` gives one."""
     loop = asyncio.get_running_loop()
     sock = inherited_socket() if path is None and library is None else None
     if sock is not None:
@@ -362,7 +387,7 @@ async def connect(name: str, version: str = "0", *, path: Optional[PathLike] = N
         where = os.fspath(path) if path is not None else socket_path(library)
         _, client = await loop.create_unix_connection(AsyncClient, where)
     try:
-        await client._greet(name, version, hello_token(), deadline)
+        await client._greet(name, version, hello_token(), deadline, recovering)
     except BaseException:
         await client.close()
         raise

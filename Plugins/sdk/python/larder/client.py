@@ -28,7 +28,7 @@ from .kinds import Kind
 from .lookups import ENTRIES_MAX, Lookups
 from .operations import Delete, Operation, Save
 from .results import Accounting, Compacted, Cursor, Defined, Found, Match, Saved, Stored, Written
-from .session import Session
+from .session import STATUS_SECONDS, Session
 from .subscription import Subscription
 
 RECEIVE_BYTES = 256 << 10
@@ -39,10 +39,13 @@ class Client:
 
     Calls raise a subclass of `LarderError` for what the host refuses, `ConnectionLost` when the connection ends, and
     `TimeoutError` when `timeout` seconds pass without anything coming; after that the client is closed.
+
+    A host that opens a large library is waited for as long as it says so; `recovering` is told the fields of its STATUS_IS
+    about once a second meanwhile, whose `reason` says how far it is. What it raises ends the waiting.
     """
 
     def __init__(self, sock: socket.socket, name: str, version: str = "0", *, token: bytes = b"", deadline: int = 0,
-                 timeout: Optional[float] = None) -> None:
+                 timeout: Optional[float] = None, recovering: Optional[Callable[[Dict[str, Any]], None]] = None) -> None:
         self.timeout = timeout
         self.stopping = False
         self.is_closed = False
@@ -57,7 +60,7 @@ class Client:
         #: Requests whose answers nobody waits for any more.
         self._abandoned: Set[int] = set()
         try:
-            self.welcome: Dict[str, Any] = self._wait(self._session.hello(name, version, token, deadline))
+            self.welcome: Dict[str, Any] = self._greet(self._session.hello(name, version, token, deadline), recovering)
         except BaseException:
             self._drop()
             raise
@@ -136,6 +139,38 @@ class Client:
             except OSError as error:
                 self._drop()
                 raise ConnectionLost(str(error)) from error
+
+    def _greet(self, hello_id: int, recovering: Optional[Callable[[Dict[str, Any]], None]]) -> Dict[str, Any]:
+        """Waits for WELCOME, asking for the status where it is late."""
+        self._flush()
+        asked: Optional[int] = None
+        given_up_at = self._after(self.timeout)
+        pause = STATUS_SECONDS if self.timeout is None else min(STATUS_SECONDS, self.timeout / 2)
+        ask_at = self._after(pause)
+        while hello_id not in self._replies:
+            if asked is not None and asked in self._replies:
+                status = self._wait(asked)
+                asked, ask_at = None, self._after(pause)
+                if status["state"] == "recovering":
+                    given_up_at = self._after(self.timeout)
+                    if recovering is not None:
+                        recovering(status)
+            until = min(ask_at, given_up_at) if asked is None else given_up_at
+            if self._pump(wait=True, deadline=None if math.isinf(until) else until):
+                continue
+            if time.monotonic() >= given_up_at:
+                raise TimeoutError("the host did not answer in time")
+            if asked is None:
+                asked = self._session.request("STATUS")
+                self._flush()
+        if asked is not None and self._replies.pop(asked, None) is None:
+            self._abandon(asked)
+        return self._wait(hello_id)
+
+    @staticmethod
+    def _after(seconds: Optional[float]) -> float:
+        """The time of `time.monotonic` in so many seconds."""
+        return math.inf if seconds is None else time.monotonic() + seconds
 
     def _begin(self, call: Call) -> int:
         """Queues the first request of a call; gives its id."""
@@ -421,8 +456,9 @@ class Client:
 
 
 def connect(name: str, version: str = "0", *, path: Optional[PathLike] = None, library: Optional[PathLike] = None,
-            deadline: int = 0, timeout: Optional[float] = None) -> Client:
-    """Connects to a host as the program `name`.
+            deadline: int = 0, timeout: Optional[float] = None,
+            recovering: Optional[Callable[[Dict[str, Any]], None]] = None) -> Client:
+    """Connects to a host as the program `name`. The options are those of `Client`.
 
     Without `path` or `library` it takes what a host gave its plugin (`LARDER_FD`, or `LARDER_SOCKET` with
     `LARDER_TOKEN`), else the socket of the user's library.
@@ -436,4 +472,4 @@ def connect(name: str, version: str = "0", *, path: Optional[PathLike] = None, l
         except BaseException:
             sock.close()
             raise
-    return Client(sock, name, version, token=hello_token(), deadline=deadline, timeout=timeout)
+    return Client(sock, name, version, token=hello_token(), deadline=deadline, timeout=timeout, recovering=recovering)

@@ -11,6 +11,8 @@ from .kinds import Kind
 from .messages import BY_NAME, BY_NUMBER, REQUEST, check_request_id
 
 MINOR_VERSION = 1
+#: After so many seconds without WELCOME the host is asked how it is, and again so long after each answer.
+STATUS_SECONDS = 1.0
 _EVENTS = BY_NAME["EVENTS"].number
 
 

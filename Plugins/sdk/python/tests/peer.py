@@ -61,7 +61,8 @@ GOODBYE = frame("GOODBYE", 0, {})
 
 
 class Peer:
-    """Plays a script of ("expect", bytes), ("send", bytes), ("trickle", bytes: one by one) and ("close", None)."""
+    """Plays a script of ("expect", bytes), ("send", bytes), ("trickle", bytes: one by one), ("outwait", None: until
+    the client has closed) and ("close", None)."""
 
     def __init__(self, script):
         self.failure = None
@@ -79,6 +80,9 @@ class Peer:
                 elif action == "trickle":
                     for byte in data:
                         self._socket.sendall(bytes([byte]))
+                elif action == "outwait":
+                    while self._socket.recv(4096):
+                        pass
                 elif action == "expect":
                     found = b""
                     while len(found) < len(data):

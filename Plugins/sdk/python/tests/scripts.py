@@ -26,6 +26,26 @@ def ends():
     return [("expect", GOODBYE)]
 
 
+def status(request_id, state, reason=""):
+    """A STATUS_IS that says little else."""
+    fields = {"state": state, "reason": reason, "mode": 1, "pid": 7, "version": "0", "library": "/l", "socket": "/s",
+              "epoch": EPOCH, "last_seq": 0, "floor": 0, "started": 0, "segments": 0, "log_bytes": 0, "counts": [],
+              "sessions": [], "plugins": [], "reclaimable": 0}
+    return ("send", frame("STATUS_IS", request_id, fields))
+
+
+def recovering(request_id, percent):
+    """The host is asked how it is, and opens its library still."""
+    return [("expect", frame("STATUS", request_id)), status(request_id, "recovering", f"recovering {percent} %")]
+
+
+#: A late WELCOME that crosses the third question.
+LATE = [
+    greeting()[0], *recovering(2, 5), *recovering(3, 60), ("expect", frame("STATUS", 4)), greeting()[1],
+    status(4, "serving"), ("expect", frame("PING", 5, {"bytes": b""})), ("send", frame("PONG", 5, {"bytes": b""})), *ends()]
+#: A host that says no more once it has said that it recovers.
+SILENT = [greeting()[0], *recovering(2, 5), *recovering(3, 6), *recovering(4, 7), ("expect", frame("STATUS", 5)),
+          ("outwait", None)]
 COMPACTED = {"bytes_before": 900, "bytes_after": 300, "segments": 3, "rewritten": 2, "dropped": 7, "aside_removed": 0,
              "subscriptions_ended": 1, "floor": 12, "history_since": 2**63 - 1}
 CALLS = [

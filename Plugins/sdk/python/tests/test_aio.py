@@ -2,6 +2,7 @@
 
 import asyncio
 import unittest
+from unittest import mock
 
 import larder
 from larder.aio import AsyncClient
@@ -11,12 +12,12 @@ from .peer import Peer
 
 
 class AsyncClientTests(unittest.IsolatedAsyncioTestCase):
-    async def play(self, script):
+    async def play(self, script, recovering=None):
         peer = Peer(script)
         loop = asyncio.get_running_loop()
         peer.client_end.setblocking(False)
         _, client = await loop.create_unix_connection(AsyncClient, sock=peer.client_end)
-        await client._greet("test", "0", b"", 0)
+        await client._greet("test", "0", b"", 0, recovering)
 
         async def finish():
             await client.close()
@@ -40,6 +41,14 @@ class AsyncClientTests(unittest.IsolatedAsyncioTestCase):
         self.assertEqual((compacted.dropped, compacted.floor), (7, 12))
         with self.assertRaises(larder.Conflict):
             await library.compact(keep_history="none", purge=["title:tmdb/movie/603"], wait=1.5, bytes_per_second=0)
+
+    async def test_a_host_that_opens_its_library_is_waited_for(self):
+        told = []
+        with mock.patch("larder.aio.STATUS_SECONDS", 0.03):
+            library = await self.play(scripts.LATE, lambda status: told.append(status["reason"]))
+        self.assertEqual(told, ["recovering 5 %", "recovering 60 %"])
+        await library.ping()
+        self.assertEqual(library._replies, {})
 
     async def test_a_pipeline_accounts_for_every_record(self):
         library = await self.play(scripts.PIPELINE)

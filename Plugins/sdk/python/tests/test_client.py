@@ -16,10 +16,10 @@ from .peer import Peer, frame, greeting
 
 
 class ClientTests(unittest.TestCase):
-    def play(self, script, **more):
+    def play(self, script, timeout=10, **more):
         peer = Peer(script)
         self.addCleanup(peer.finish)
-        client = Client(peer.client_end, "test", timeout=10, **more)
+        client = Client(peer.client_end, "test", timeout=timeout, **more)
         self.addCleanup(client.close)
         return client
 
@@ -102,6 +102,32 @@ class ClientTests(unittest.TestCase):
         script = [greeting()[0], ("send", frame("ERROR", 1, {"error": 2, "flags": 1})), ("close", None)]
         with self.assertRaises(larder.VersionUnsupported):
             self.play(script)
+
+    def test_a_host_that_opens_its_library_is_waited_for(self):
+        told = []
+        with mock.patch("larder.client.STATUS_SECONDS", 0.03):
+            library = self.play(scripts.LATE, recovering=lambda status: told.append(status["reason"]))
+        self.assertEqual(told, ["recovering 5 %", "recovering 60 %"])
+        library.ping()
+
+    def test_also_without_a_timeout_and_without_anybody_to_be_told(self):
+        with mock.patch("larder.client.STATUS_SECONDS", 0.03):
+            self.play(scripts.LATE, timeout=None).ping()
+
+    def test_a_host_that_falls_silent_while_it_opens_its_library_is_given_up(self):
+        told = []
+        begun = time.monotonic()
+        with self.assertRaises(TimeoutError):
+            self.play(scripts.SILENT, timeout=0.4, recovering=lambda status: told.append(status["reason"]))
+        self.assertEqual(len(told), 3)
+        self.assertGreater(time.monotonic() - begun, 0.9)  # the timeout counts anew from each answer
+
+    def test_who_is_told_can_end_the_waiting(self):
+        def refuse(status):
+            raise InterruptedError(status["reason"])
+
+        with mock.patch("larder.client.STATUS_SECONDS", 0.03), self.assertRaises(InterruptedError):
+            self.play([greeting()[0], *scripts.recovering(2, 5)], recovering=refuse)
 
     def test_stop_ends_a_waiting_iteration(self):
         library = self.play(scripts.STILL)

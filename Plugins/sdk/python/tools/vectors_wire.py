@@ -185,6 +185,10 @@ def _valid() -> List[Tuple[str, str, Dict[str, Any]]]:
                           "subscriptions": 1, "lag": 300}],
             "plugins": [{"name": "mirror", "state": "ready", "pid": 99, "restarts": 0, "last_error": ""}],
             "reclaimable": 30_000_000}),
+        ("STATUS_IS", "of a host that opens its library", {
+            "state": "recovering", "reason": "recovering 37 %", "mode": 2, "pid": 4321, "version": "0.1.0",
+            "library": "/srv/library", "socket": "/run/larder.sock", "epoch": EPOCH, "last_seq": 0, "floor": 0,
+            "started": TIME, "segments": 0, "log_bytes": 0, "counts": [], "sessions": [], "plugins": [], "reclaimable": 0}),
         ("PLUGIN", "", {"name": "mirror", "action": 2}), ("PLUGIN_DONE", "", {"state": "stopped"}),
         ("GIVE_WAY", "", {}), ("GIVING_WAY", "", {}),
         ("GOODBYE", "", {"error": 0, "reason": ""}), ("GOODBYE_HOST", "", {"error": 40, "reason": "stopping"}),
