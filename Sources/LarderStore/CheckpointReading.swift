@@ -39,7 +39,8 @@ extension StoreCore {
         if let packed = library.segments.first(where: { $0.image != nil }), !Zstandard.isInstalled {
             throw .needsZstd(path: logPath + "/" + Segment.name(packed.number))
         }
-        guard let records = input.readRecords(kindCount: library.kinds.schemas.count) else { return false }
+        let reading = RecordsReading(
+            input, kindCount: library.kinds.schemas.count, isBeside: files is SystemFiles)
         var keys = KeyIndex(expected: head.recordCount + head.recordCount / 4)
         var isGood = true
         let ordinalCount = UInt64(head.ordinalCount)
@@ -50,7 +51,7 @@ extension StoreCore {
                 if ordinal < ordinalCount { keys.insert(slot: slot) } else { isGood = false }
             }
         }
-        guard isRead, isGood, records.count &- records.holeCount == keys.count else { return false }
+        guard let records = reading.join(), isRead, isGood, records.count &- records.holeCount == keys.count else { return false }
 
         table = records
         index = keys

@@ -185,7 +185,7 @@ final class IndexFileInput {
         return isRead && isGood ? places : nil
     }
 
-    /// The table of records, read in where it stays.
+    /// The table of records, read in where it stays. Any thread, also while another one reads other parts.
     func readRecords(kindCount: Int) -> RecordTable? {
         guard let head else { return nil }
         let part = IndexFileHead.Part.records
@@ -197,8 +197,10 @@ final class IndexFileInput {
             return read(chunk, at: at, &checksum)
         }
         guard let table = filled else { return nil }
-        let padding = window.buffer(IndexFileHead.padded(head.byteCount(part)) + head.offset(part) - at)
-        guard read(padding, at: at, &checksum), checksum == head.checksums[part.rawValue] else { return nil }
+        let rest = Window(capacity: BlockHeader.alignment)
+        let padding = rest.buffer(IndexFileHead.padded(head.byteCount(part)) + head.offset(part) - at)
+        let isRead = withExtendedLifetime(rest) { read(padding, at: at, &checksum) }
+        guard isRead, checksum == head.checksums[part.rawValue] else { return nil }
         return table
     }
 
