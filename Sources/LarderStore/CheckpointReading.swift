@@ -51,7 +51,9 @@ extension StoreCore {
                 if ordinal < ordinalCount { keys.insert(slot: slot) } else { isGood = false }
             }
         }
-        guard let records = reading.join(), isRead, isGood, records.count &- records.holeCount == keys.count else { return false }
+        guard let records = reading.join(), isRead, isGood, records.count &- records.holeCount == keys.count else {
+            return false
+        }
 
         table = records
         index = keys
