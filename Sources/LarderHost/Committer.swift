@@ -140,7 +140,7 @@ extension Host {
     func waits(_ reply: WaitingReply) { waiting.append(reply) }
 
     func writeFailure(_ error: StoreError, isDelete: Bool) -> ErrorReply {
-        if case .damaged = error { return ErrorReply(.corrupt, message: "\(error)") }
+        if case .damaged = error { return corrupt(error) }
         if case .full = error {
             let advice = isDelete ? "send fewer at a time, or make room" : "deletes are still taken"
             return ErrorReply(.storeFull, message: "\(error); nothing of the batch was done, \(advice)")
@@ -150,6 +150,17 @@ extension Host {
         return ErrorReply(
             number,
             message: "\(error); what was under way may have survived: after a restart the library shows it or not")
+    }
+
+    /// The answer where something of the log cannot be read. The first time it is told, and the next opening is made to read
+    /// the whole log: it names what is lost, and serves the rest.
+    func corrupt(_ error: StoreError) -> ErrorReply {
+        if damage == nil {
+            damage = "\(error)"
+            store.distrustIndexFiles()
+            options.log("\(error); started again, the host reads the whole log, says what is lost and serves the rest")
+        }
+        return ErrorReply(.corrupt, message: "\(error)")
     }
 
     func failedToDelete(_ reason: String) -> ErrorReply {

@@ -142,7 +142,7 @@ extension Host {
 
     private func hasRead(_ task: CompactionTask, _ purge: PurgePreparation) {
         do throws(StoreError) { try store.keep(for: purge.batch) } catch {
-            return refuse(task, ErrorReply(.corrupt, message: "\(error)"))
+            return refuse(task, corrupt(error))
         }
         lookUpPurged(task, purge)
     }

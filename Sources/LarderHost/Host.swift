@@ -42,6 +42,8 @@ public final class Host {
     var wantsClearStep = false
     var isClearReading = false
     var compactionTask: CompactionTask?
+    /// What of the log was found to be damaged since it was opened; nil: nothing.
+    var damage: String?
     var wantsCompactionStep = false
     var compactionSchedule: CompactionSchedule
     /// Made when it is first needed.

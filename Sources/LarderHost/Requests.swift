@@ -137,7 +137,7 @@ extension Connection {
         let result: GetResult
         do throws(StoreError) { result = try host.store.get(kind: kind, key: key) } catch {
             if let request, !session.end(request) { return }
-            return send(ErrorReply(.corrupt, message: "\(error)"), id: id)
+            return send(host.corrupt(error), id: id)
         }
         switch result {
         case .cold(let read):
@@ -200,7 +200,7 @@ extension Connection {
             step = try host.store.page(&task.cursor) { stored in task.body.add(stored) }
         } catch {
             if let request, !session.end(request) { return }
-            return send(ErrorReply(.corrupt, message: "\(error)"), id: id)
+            return send(host.corrupt(error), id: id)
         }
         switch step {
         case .cold(let read):

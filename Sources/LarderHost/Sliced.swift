@@ -38,7 +38,7 @@ extension Connection {
                 }
             }
         } catch {
-            if session.end(request) { send(ErrorReply(.corrupt, message: "\(error)"), id: request.id) }
+            if session.end(request) { send(host.corrupt(error), id: request.id) }
             flush()
             host.finishIfDrained(self)
         }

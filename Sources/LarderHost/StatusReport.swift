@@ -18,6 +18,8 @@ extension Host {
         } else if let full = store.fullReason(now: wallClock()) {
             status.state = "full"
             status.reason = full
+        } else if let damage {
+            status.reason = "\(damage); start the host again to have the rest served"
         } else if let task = compactionTask {
             status.reason =
                 task.hasBegun

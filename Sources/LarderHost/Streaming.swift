@@ -61,7 +61,7 @@ extension Host {
             step = try store.stream(
                 &subscription.cursor, subscription.filter, byteBudget: Host.eventsByteCount, into: &scratch.runs)
         } catch {
-            end(subscription, of: connection, ErrorReply(.corrupt, message: "\(error)"))
+            end(subscription, of: connection, corrupt(error))
             return 0
         }
         var through = subscription.cursor.seq

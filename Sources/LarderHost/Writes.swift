@@ -117,7 +117,7 @@ extension Connection {
         do throws(StoreError) { try host.store.keep(for: batch) } catch {
             guard let (header, _) = pausedFrame else { return }
             hasParsedBatch = false
-            send(ErrorReply(.corrupt, message: "\(error)"), id: header.id)
+            send(host.corrupt(error), id: header.id)
             release()
             process()
             return host.finishIfDrained(self)

@@ -48,7 +48,7 @@ extension StoreCore {
         let head = BlockHeader.byteCount(commitCount: 1)
         let needed = aligned(byteCount + head)
         if position.offset > 0,
-            endsSegment || Int(position.offset) + aligned(whole + head) > options.segmentByteCountMax
+            endsSegment || Int(position.offset) + aligned(whole + head) > options.segmentByteCountMax || isMostlyPadding()
         {
             try moveOn(needed: max(needed, min(aligned(whole + head), options.segmentByteCountMax)))
         }
@@ -82,6 +82,21 @@ extension StoreCore {
         open.firstSeq = nextSeq
         open.isContinued = isContinued
     }
+
+    /// Whether the last segment is better ended, so that a compaction can join its blocks: small commits have filled it
+    /// with padding. Looked at once a megabyte.
+    private mutating func isMostlyPadding() -> Bool {
+        guard position.offset >= Self.paddingByteCountMin, position >= nextPaddingLook,
+            let segment = segments.last, segment.number == position.segment
+        else { return false }
+        nextPaddingLook = LogPosition(segment: position.segment, offset: position.offset &+ 1_048_576)
+        let head = BlockHeader.byteCount(commitCount: 1)
+        let used = segment.commits.reduce(0) { $0 + Int($1.end - $1.start) + head }
+        let padding = Int(position.offset) - used
+        return padding >= Self.paddingByteCountMin && padding > Int(position.offset) / 2
+    }
+
+    private static let paddingByteCountMin = 4_194_304
 
     /// Slabs that a pending commit writes from.
     private var busySlabs: [Slab] {

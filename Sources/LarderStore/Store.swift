@@ -48,6 +48,10 @@ public final class Store {
 
     deinit { close() }
 
+    /// Something of the log was found to be damaged: the next opening reads all of it, names what is lost, and serves the
+    /// rest. Until then what needs the damaged bytes fails.
+    public func distrustIndexFiles() { core.distrustIndexFiles() }
+
     /// Closes the files and gives up the lock, leaving a checkpoint where that is worth it. What was staged and not
     /// committed is gone; take and finish commits first. May wait for the disk.
     public func close() {

@@ -90,6 +90,8 @@ struct StoreCore: ~Copyable {
     var compaction: CompactionRun?
     /// Why there can be no compaction any more until a restart, or nil.
     var compactionIsOver: String?
+    /// Where it is looked next at how much of the last segment is padding.
+    var nextPaddingLook = LogPosition(segment: 0, offset: 0)
     /// The next block begins a segment.
     var endsSegment = false
     /// Raised when a segment was written anew.
@@ -101,6 +103,8 @@ struct StoreCore: ~Copyable {
     var merger = RecordMerger()
 
     var report = RecoveryReport()
+    /// Damage was found behind the opening: no checkpoint and no sidecar is written any more.
+    var isDistrusted = false
     /// While recovering: records whose first entry is lost, by first seq.
     var orphans: [UInt64: (place: Place, fingerprint: UInt32)] = [:]
     /// The first seqs of those, by fingerprint.

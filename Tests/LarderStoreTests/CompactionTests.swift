@@ -51,6 +51,22 @@ import Testing
         #expect(try driver.compact(all { $0.includesLast = false }).rewrittenCount == 0)
     }
 
+    @Test("a segment that small commits have filled with padding ends early, and is joined")
+    func padding() throws {
+        let driver = try StoreDriver(SimulatedFiles(seed: 1), options: StoreDriver.options(segment: 64 << 20))
+        for number in 1...2_600 {
+            try driver.write([.book(number % 900, "title \(number)")])
+            try driver.commitAll()
+        }
+        // Blocks of 4 KiB with 0.2 KiB in them: the first ends behind the fifth megabyte.
+        #expect(driver.store.segmentCount == 3)
+        let report = try driver.compact(all { $0.includesLast = false })
+        #expect(report.byteCountAfter < report.byteCountBefore / 4)
+        try driver.compareAll(OperationSource.keys)
+        try driver.reopen()
+        try driver.compareAll(OperationSource.keys)
+    }
+
     @Test("a cursor behind the floor expires, one at it goes on")
     func floor() throws {
         let driver = try churned()

@@ -9,7 +9,7 @@ import threading
 import time
 import unittest
 
-from harness import READER, HostCase, delete, program, save, title, title_key
+from harness import READER, TITLE, HostCase, delete, list_all, program, save, title, title_key
 
 PAGE = 4096
 
@@ -301,6 +301,44 @@ class BackupTests(FilesCase):
         self.assertIn("--damaged", self.larder("backup", self.path("backup"), code=1))
         self.assertEqual(self.tree("backup"), before)
         self.larder("backup", self.path("backup"), "--damaged", code=1)
+
+
+class LateDamageTests(FilesCase):
+    """Damage that no opening has seen, as a checkpoint spares it the look."""
+
+    def large(self):
+        """A closed library with a checkpoint: what lies before it is not read at the next opening."""
+        host = self.host()
+        with host.wire() as wire:
+            for first in range(1, 3_001, 500):
+                wire.saved([save(title(number, f"Film {number}", overview=f"{number} " * 400))
+                            for number in range(first, first + 500)])
+        self.assertEqual(host.stop(), 0)
+        self.assertTrue(os.path.exists(os.path.join(host.library, "checkpoint")))
+        return host
+
+    def test_a_rotten_record_is_told_and_after_a_restart_costs_itself_alone(self):
+        host = self.large()
+        [entry] = self.larder("inspect", "--seq", "1500", "--json")
+        rotten = title_key(int(entry["key"].rsplit("/", 1)[1]))
+        self.spoil(entry["offset"] + 60)
+        host.start()
+        with host.wire() as wire:
+            self.assertEqual(wire.call("COUNT", kind=0)["counts"][0]["records"], 3_000)
+            self.assertError(wire.call("GET", kind=TITLE.number, key=rotten), "corrupt")
+            self.assertIn("start the host again", wire.call("STATUS")["reason"])
+            # Everything else goes on.
+            wire.saved([save(title(9_999))])
+        self.assertIn("serves the rest", host.log())
+        self.assertEqual(host.stop(), 0)
+        self.assertFalse(os.path.exists(os.path.join(host.library, "checkpoint")))
+        host.start()
+        self.assertIn("are damaged", host.log())
+        with host.wire() as wire:
+            self.assertError(wire.call("GET", kind=TITLE.number, key=rotten), "not_found")
+            # One is lost, one was saved.
+            self.assertEqual(len(list_all(wire)), 3_000)
+            self.assertEqual(wire.call("STATUS")["reason"], "")
 
 
 if __name__ == "__main__":
