@@ -161,7 +161,9 @@ extension StoreCore {
     /// Changes of another segment follow: the sidecar of the last goes with the next commit.
     mutating func gather(_ number: UInt32) {
         guard number != gathered.segment else { return }
-        if !gathered.isIncomplete, !isDistrusted, let segment = segment(gathered.segment), let block = segment.lastBlockOffset {
+        if !gathered.isIncomplete, !isDistrusted, let segment = segment(gathered.segment),
+            let block = segment.lastBlockOffset
+        {
             var named = NamedSegment(segment, lastBlock: nil)
             let first = segment.commits.firstIndex { $0.start >= gathered.start } ?? segment.commits.count
             let commits = ContiguousArray(segment.commits[first...])

@@ -48,7 +48,8 @@ extension StoreCore {
         let head = BlockHeader.byteCount(commitCount: 1)
         let needed = aligned(byteCount + head)
         if position.offset > 0,
-            endsSegment || Int(position.offset) + aligned(whole + head) > options.segmentByteCountMax || isMostlyPadding()
+            endsSegment || Int(position.offset) + aligned(whole + head) > options.segmentByteCountMax
+                || isMostlyPadding()
         {
             try moveOn(needed: max(needed, min(aligned(whole + head), options.segmentByteCountMax)))
         }
