@@ -1,9 +1,15 @@
 // A library whose blocks are compressed: its bytes against SQLite's, and what reading it costs.
 
+import LarderFormat
+
 extension Bench {
     /// Plain, then compressed: bytes of the segments against a SQLite file of the same records, single reads at random
     /// and the whole log to a subscriber, in the page cache.
     func measureCompression() throws(BenchError) {
+        guard Zstandard.isInstalled else {
+            progress("there is no libzstd on this machine: nothing can be compressed")
+            return
+        }
         progress("importing, to be compressed")
         let host = try freshHost()
         _ = try host.client(importArguments())

@@ -32,6 +32,7 @@ struct BenchTests {
             case "compaction":
                 // Beside the records there are a few blocks and what an import says of itself.
                 #expect((1..<1.1).contains(try #require(value["ratio_to_live"]?.double)))
+            case "compressed": #expect(try #require(value["gets_per_second"]?.double) > 0)
             case "beside_compaction":
                 #expect(try #require(value["records_per_second"]?.double) > 0)
                 #expect(try #require(value["get_p99_microseconds"]?.double) > 0)
@@ -40,12 +41,13 @@ struct BenchTests {
         }
         #expect(child.wait() == 0)
         let gets = 2 * Placement.all.count
+        figures["compressed"] = (figures["compressed"] ?? 0) + (Zstandard.isInstalled ? 0 : 2)
         #expect(
             figures == [
                 "machine": 1, "probe": 1, "socket": 2, "import": 2, "import_null_log": 1, "memory": 1, "size": 1,
                 "import_shuffled": 1, "reimport": 2, "replay": 4, "get": gets, "open": 2,
                 "list_where": 3, "page": 2, "search": 6, "get_beside_scans": 3, "import_changed": 1,
-                "compaction": 1, "beside_compaction": 3,
+                "compaction": 1, "beside_compaction": 3, "compressed": 2,
             ])
     }
 
