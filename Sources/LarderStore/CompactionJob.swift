@@ -225,18 +225,45 @@ extension CompactionContext {
         }
     }
 
-    /// Seqs below the history's beginning that entries at and above it supersede.
+    /// Shows the entries that check of a segment that is not whole.
+    private func eachLeftEntry(
+        _ path: String, _ number: UInt32, _ byteCount: Int, _ pace: inout Pace, _ body: (EntryView) -> Void
+    ) throws(CompactionFailure) {
+        do throws(StoreError) {
+            let scanner = try SegmentScanner(files: files, path: path, number: number, byteCountMax: byteCount)
+            defer { scanner.close() }
+            var offset = 0
+            while offset < scanner.size {
+                guard let header = try scanner.header(offset, epoch: epoch) else {
+                    offset += BlockHeader.alignment
+                    continue
+                }
+                try BlockContents(try scanner.block(header, offset)).entries { entry, _, _ in body(entry) }
+                offset += Int(header.blockByteCount)
+            }
+        } catch { throw CompactionFailure(error) }
+        try pace.pass(byteCount)
+    }
+
+    /// Seqs below the history's beginning that entries at and above it supersede. What an entry that is lost superseded
+    /// is not known, and cannot be undone.
     func supersededSeqs(
         _ ends: [(number: UInt32, end: Int)], _ pace: inout Pace
     ) throws(CompactionFailure) -> Set<UInt64> {
         var seqs: Set<UInt64> = []
         for (number, end) in ends where end > 0 {
             let path = logPath + "/" + Segment.name(number)
-            try eachBlock(path, number, end, &pace) { block, _ throws(CompactionFailure) in
-                try eachEntry(block) { entry, _, _ in
-                    guard entry.type <= EntryType.deleted, entry.seq >= historySeq else { return }
-                    if entry.previousSeq != 0, entry.previousSeq < historySeq { seqs.insert(entry.previousSeq) }
+            func take(_ entry: EntryView) {
+                guard entry.type <= EntryType.deleted, entry.seq >= historySeq else { return }
+                if entry.previousSeq != 0, entry.previousSeq < historySeq { seqs.insert(entry.previousSeq) }
+            }
+            do throws(CompactionFailure) {
+                try eachBlock(path, number, end, &pace) { block, _ throws(CompactionFailure) in
+                    try eachEntry(block) { entry, _, _ in take(entry) }
                 }
+            } catch {
+                guard case .unfit = error else { throw error }
+                try eachLeftEntry(path, number, end, &pace, take)
             }
         }
         return seqs
