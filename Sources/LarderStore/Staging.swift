@@ -93,8 +93,9 @@ extension StoreCore {
         nextPaddingLook = LogPosition(segment: position.segment, offset: position.offset &+ 1_048_576)
         let head = BlockHeader.byteCount(commitCount: 1)
         let used = segment.commits.reduce(0) { $0 + Int($1.end - $1.start) + head }
-        let padding = Int(position.offset) - used
-        return padding >= Self.paddingByteCountMin && padding > Int(position.offset) / 2
+        // What is staged or under way is in neither.
+        let padding = segment.byteCount - used
+        return padding >= Self.paddingByteCountMin && padding > segment.byteCount / 2
     }
 
     private static let paddingByteCountMin = 4_194_304
