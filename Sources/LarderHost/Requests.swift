@@ -96,7 +96,7 @@ extension Connection {
             send(
                 Welcome(
                     version: version, hostVersion: host.options.version, capabilities: capabilities,
-                    epoch: host.store.epoch, lastSeq: host.store.lastSeq, floor: host.store.floor,
+                    epoch: host.store.epoch, lastSeq: host.store.lastSeq, floor: host.store.comingFloor,
                     limits: session.limits),
                 id: id)
         }
@@ -296,11 +296,11 @@ extension Connection {
         }
         session.beginSubscription(id)
         subscriptions.append(subscription)
-        send(Subscribed(epoch: host.store.epoch, after: after, s0: s0, floor: host.store.floor), id: id)
+        send(Subscribed(epoch: host.store.epoch, after: after, s0: s0, floor: host.store.comingFloor), id: id)
         host.wantsAnotherTurn(self)
     }
 
-    private func expired(_ cursor: Cursor) -> ErrorReply { host.expired(cursor, floor: host.store.floor) }
+    private func expired(_ cursor: Cursor) -> ErrorReply { host.expired(cursor, floor: host.store.comingFloor) }
 
     private func credit(_ id: UInt32, _ credit: Credit) {
         guard let subscription = subscriptions.first(where: { $0.id == id }) else { return }

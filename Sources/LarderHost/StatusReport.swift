@@ -33,7 +33,7 @@ extension Host {
         status.socket = options.socket
         status.epoch = store.epoch
         status.lastSeq = store.lastSeq
-        status.floor = store.floor
+        status.floor = store.comingFloor
         status.started = startedAt
         status.segments = store.segmentCount
         status.logByteCount = store.logByteCount

@@ -93,6 +93,9 @@ extension Store {
     /// Bytes of sealed segments that a request would compress, of which perhaps nothing goes.
     public func compressibleByteCount(_ request: CompactionRequest) -> Int { core.compressibleByteCount(request) }
 
+    /// The floor, or the one that a compaction which has begun will raise it to: no cursor below it is taken.
+    public var comingFloor: UInt64 { max(core.floor, core.compaction?.floor ?? 0) }
+
     /// The floor that a request's history limits lead to.
     public func floor(for request: CompactionRequest) -> UInt64 { core.floor(for: request) }
 
