@@ -167,6 +167,8 @@ struct StoreCore: ~Copyable {
         (room.owed, room.owedKinds) = (entries, lacking)
         do throws(StoreError) { _ = try makeRoom(0, isRun: false, mayUseReserve: true, now: now) } catch {
             guard case .full = error else { throw error }
+            // Whatever is staged next goes behind their declarations.
+            for kind in lacking { declare(kind) }
             return
         }
         guard let job = takeCommit() else { return }
