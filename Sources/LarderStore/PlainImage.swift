@@ -148,10 +148,15 @@ struct PlainImage: Equatable, Sendable {
                 self.fileByteCount + file <= fileByteCount, byteCount + whole <= Int(UInt32.max)
             else { throw FormatError(.outOfRange, at: at) }
             var end = self.fileByteCount + head
+            // Readers count on frames that begin behind their table and hold something.
+            var least = end + PayloadPieces.start(frameCount: frameCount) + 1
             let firstFrame = frameEnds.count
             for _ in 0..<frameCount {
                 end += try reader.varint(atMost: BlockHeader.byteCountMax)
-                guard end <= self.fileByteCount + file else { throw FormatError(.outOfRange, at: reader.offset) }
+                guard end >= least, end <= self.fileByteCount + file else {
+                    throw FormatError(.outOfRange, at: reader.offset)
+                }
+                least = end + 1
                 frameEnds.append(UInt32(end))
             }
             blocks.append(

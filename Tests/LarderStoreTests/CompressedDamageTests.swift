@@ -172,6 +172,31 @@ import Testing
         }
     }
 
+    @Test("an image in a checkpoint whose frames do not lie behind their table, one after the other, is refused")
+    func image() throws {
+        func decoded(_ frames: [Int]) throws -> PlainImage {
+            var writer = ByteWriter()
+            for value in [0, 1, 88, 65_537, 4_096, 2] + frames { writer.varint(value) }
+            return try writer.bytes.withUnsafeBytes { bytes in
+                var reader = ByteReader(bytes)
+                return try PlainImage(from: &reader, fileByteCount: 4_096)
+            }
+        }
+        // The table of two frames has 16 bytes.
+        let good = try decoded([17, 1])
+        var writer = ByteWriter()
+        good.encode(into: &writer)
+        #expect(
+            writer.bytes.withUnsafeBytes { bytes in
+                var reader = ByteReader(bytes)
+                return (try? PlainImage(from: &reader, fileByteCount: 4_096)) == good
+            })
+        #expect(good.stretch(from: 88, needed: 1, wanted: 1)?.fileByteCount == 1)
+        for frames in [[16, 1], [0, 1], [17, 0], [17, 4_000], [17]] {
+            #expect(throws: FormatError.self) { try decoded(frames) }
+        }
+    }
+
     @Test("a checkpoint of real files is read on two threads")
     func realFiles() throws {
         let path = "/tmp/larder-checkpoint-\(getpid())"
