@@ -152,10 +152,10 @@ extension Host {
             message: "\(error); what was under way may have survived: after a restart the library shows it or not")
     }
 
-    /// The answer where something of the log cannot be read. The first time it is told, and the next opening is made to read
-    /// the whole log: it names what is lost, and serves the rest.
+    /// The answer where something of the log cannot be read. The first damage is told, and the next opening is made to
+    /// read the whole log: it names what is lost, and serves the rest.
     func corrupt(_ error: StoreError) -> ErrorReply {
-        if damage == nil {
+        if damage == nil, error.isOfDamage {
             damage = "\(error)"
             store.distrustIndexFiles()
             options.log("\(error); started again, the host reads the whole log, says what is lost and serves the rest")

@@ -1,5 +1,6 @@
 // What can go wrong in a library on disk.
 
+import Glibc
 import LarderFormat
 
 /// A file call that failed, with the system's code kept.
@@ -49,6 +50,16 @@ public enum StoreError: Error, Equatable, Sendable {
 }
 
 extension StoreError {
+    /// The disk does not give what was written, or gives something else. Other calls fail for reasons that pass, as want
+    /// of descriptors.
+    public var isOfDamage: Bool {
+        switch self {
+        case .damaged: true
+        case .system(let error): error.code == EIO
+        default: false
+        }
+    }
+
     /// A segment whose blocks unpack to more than offsets can name.
     static func tooLarge(_ scanner: SegmentScanner) -> StoreError {
         .notALibrary(path: scanner.path, reason: "its compressed blocks hold more than 4 GiB")
