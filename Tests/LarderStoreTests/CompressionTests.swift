@@ -116,20 +116,26 @@ import Testing
         #expect(try driver.compact(young).rewrittenCount > 0)
         #expect(driver.store.compressibleByteCount(young) == 0)
 
-        // Scalars drawn by lot.
+        // Bytes drawn by lot.
         let noise = try StoreDriver(SimulatedFiles(seed: 9), options: StoreDriver.options(segment: 65_536))
         var random = SplitMix64(seed: 7)
-        for first in stride(from: 1, to: 400, by: 10) {
-            let titles = (0..<10).map { _ in
-                String(
-                    String.UnicodeScalarView(
-                        (0..<60).compactMap { _ in Unicode.Scalar(0x4E00 + UInt32(random.next() % 20_000)) }))
-            }
-            try noise.write(titles.enumerated().map { .book(first + $0, $1) })
+        for number in 1..<40 {
+            var blob = ByteWriter()
+            blob.byteString((0..<4_000).map { _ in UInt8.random(in: 0...255, using: &random) })
+            let fields = [
+                1: [1], 2: Encode.date(2000, 1, 1), 3: Encode.int(Int64(number)), 100: Encode.text("x"),
+                256: blob.bytes,
+            ]
+            try noise.write([.save(TestKinds.odd, fields)])
             try noise.commitAll()
         }
-        try noise.compact(request(.zstd))
-        #expect(noise.store.compressibleByteCount(request(.zstd)) == 0)
+        var again = request(.zstd)
+        again.deadShareMin = 0.9
+        #expect(try noise.compact(again).rewrittenCount > 2)
+        #expect(try compressedBlockCount(noise) == 0)
+        #expect(noise.store.compressibleByteCount(again) == 0)
+        // The last segment alone is new.
+        #expect(try noise.compact(again).rewrittenCount <= 1)
         try noise.compareAll(keys)
     }
 

@@ -239,17 +239,29 @@ import Testing
         #expect(refusedCount > 20)
     }
 
-    @Test("a library made where there was no room takes saves as soon as there is some", arguments: 8..<18)
-    func madeWithoutRoom(call: Int) throws {
-        let files = SimulatedFiles(seed: 1)
-        files.inject(SimulatedFault(call: nil, callsBefore: call, code: ENOSPC, isSticky: true))
-        guard let driver = try? StoreDriver(files, options: StoreDriver.options()) else { return }
-        do { try driver.write([.book(1, "refused for want of room")]) } catch is StoreError {}
-        guard driver.store.failure == nil else { return }
-        files.clearFaults()
-        try driver.write([.book(1, "saved")])
-        try driver.commitAll()
-        try driver.reopen()
-        try driver.compareAll([TestOp.book(1, "").key])
+    @Test("a library made where there was no room takes saves as soon as there is some", arguments: [true, false])
+    func madeWithoutRoom(forLong: Bool) throws {
+        var refusedCount = 0
+        var owedCount = 0
+        for call in 0..<20 {
+            let files = SimulatedFiles(seed: 1)
+            files.inject(SimulatedFault(call: nil, callsBefore: call, code: ENOSPC, isSticky: forLong))
+            // Without the files that it consists of there is no library.
+            guard let driver = try? StoreDriver(files, options: StoreDriver.options()) else { continue }
+            guard driver.store.failure == nil else { continue }
+            if !driver.store.core.room.owed.isEmpty { owedCount += 1 }
+            if try Self.isFull({ try driver.write([.book(1, "as it can be")]) }) { refusedCount += 1 }
+            files.clearFaults()
+            guard driver.store.fullReason(now: driver.now + 1_000_000) == nil else {
+                Issue.record("call \(call): there is room, and it is not seen")
+                continue
+            }
+            // What the library was owed.
+            try driver.commitAll()
+            try driver.write([.book(1, "saved")])
+            try driver.reopen()
+            try driver.compareAll([TestOp.book(1, "").key])
+        }
+        #expect(owedCount > 0 && (refusedCount > 0) == forLong)
     }
 }
