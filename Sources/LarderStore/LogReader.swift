@@ -202,20 +202,22 @@ struct LogReader {
             unpacked.append(Window(capacity: PayloadPieces.byteCount))
             return unpacked[unpacked.count - 1]
         }
-        var oldest = 0
-        for at in unpacked.indices where unpacked[at].lastUse < unpacked[oldest].lastUse { oldest = at }
-        return unpacked[oldest]
+        return unpacked[Self.oldest(unpacked)]
     }
 
     /// The window used longest ago, moved to the end of the list.
     private mutating func recycled() -> Window {
         if windows.count < Self.windowCount {
             windows.append(Window(capacity: Self.windowByteCount))
-            return windows[windows.count - 1]
+        } else {
+            windows.swapAt(Self.oldest(windows), windows.count - 1)
         }
+        return windows[windows.count - 1]
+    }
+
+    private static func oldest(_ windows: [Window]) -> Int {
         var oldest = 0
         for at in windows.indices where windows[at].lastUse < windows[oldest].lastUse { oldest = at }
-        windows.swapAt(oldest, windows.count - 1)
-        return windows[windows.count - 1]
+        return oldest
     }
 }

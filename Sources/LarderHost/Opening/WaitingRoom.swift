@@ -10,8 +10,9 @@ import Synchronization
 ///
 /// The opening blocks the loop's thread, and WELCOME needs what is known behind it. So this is a thread of its own that
 /// has nothing of the library. It begins when the opening has taken a while: those who came until then wait in the
-/// socket's backlog, and a short opening does not wait for a thread to end. SIGTERM and SIGINT are blocked in the thread that makes it, and are heard here: they end
-/// the process at once, as they would by default, but the socket does not stay. Whoever has made it unblocks them.
+/// socket's backlog, and a short opening does not wait for a thread to end. SIGTERM and SIGINT are blocked in the thread
+/// that makes it, and are heard here: they end the process at once, as they would by default, but the socket does not
+/// stay. Whoever has made it unblocks them.
 final class WaitingRoom {
     /// What it had when it ended; all of it is the caller's.
     struct Left: Sendable {
