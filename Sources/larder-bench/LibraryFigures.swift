@@ -134,7 +134,17 @@ extension Bench {
         try host.stop()
     }
 
-    /// From the start of the process to the first answered GET: killed behind an import and never closed, then closed.
+    /// How a host ended before it is started again.
+    private enum Ending: String {
+        /// Killed behind an import, and never closed.
+        case kill
+        case close
+        /// Killed behind a compaction of a library that was opened from a checkpoint and that has lost a tenth of its
+        /// records since.
+        case compaction
+    }
+
+    /// From the start of the process to the first answered GET.
     func measureOpen() throws(BenchError) {
         let titles = try PackedTitles(path: dataset, recordCount: recordCount)
         let records = try EncodedTitles(titles)
@@ -145,19 +155,26 @@ extension Bench {
             _ = try host.client(importArguments(["--copy", "\(copy)", "--total", "\((copy + 1) * recordCount)"]))
         }
         var random = SplitMix(seed: 6)
-        for isCrash in [true, false] {
+        let deletedStride = 10
+        for ending in [Ending.kill, .close, .compaction] {
+            if ending == .compaction {
+                progress("deleting and compacting, for a host that is killed")
+                _ = try host.client(["delete", dataset, "\(recordCount)", "\(deletedStride)", "0"])
+                _ = try host.client(["compact", dataset, "\(recordCount)", "\(Int.max)"])
+            }
             var samples = Samples()
             var closing = Samples()
             var hostCPU = Samples()
             for run in 1...5 {
-                progress("open after \(isCrash ? "kill -9" : "a close"), run \(run) of 5")
+                progress("open after \(ending), run \(run) of 5")
                 let before = monotonicNanoseconds()
-                if isCrash { host.kill() } else { try host.stop() }
+                if ending == .close { try host.stop() } else { host.kill() }
                 // Only the first close has something to write.
                 if run == 1 { closing.add(seconds(from: before, to: monotonicNanoseconds())) }
                 host = try HostProcess(library: host.library, socket: socket)
                 let client = try host.connect()
-                let position = random.below(records.count)
+                var position = random.below(records.count)
+                if ending == .compaction, position % deletedStride == 0 { position += position == 0 ? 1 : -1 }
                 let stored = try told { () throws(ClientError) in
                     try client.get(kind: Kind.title.number, key: Array(records.key(position)))
                 }
@@ -167,10 +184,10 @@ extension Bench {
                 client.close()
             }
             var line = ResultLine("open")
-            line.set("after", isCrash ? "kill" : "close")
+            line.set("after", ending.rawValue)
             line.set(seconds: samples, records: total, byteCount: logByteCount * options.copyCount)
             line.set("host_cpu_seconds", hostCPU.median)
-            if !isCrash { line.set("close_seconds", closing.median, places: 4) }
+            if ending == .close { line.set("close_seconds", closing.median, places: 4) }
             let anonymous = host.anonymousByteCount
             line.set("anonymous_bytes", anonymous)
             line.set("anonymous_bytes_per_record", Double(max(0, anonymous - 67_108_864)) / Double(total), places: 1)

@@ -28,7 +28,7 @@ enum Figure: String, CaseIterable {
         case .reimport: "import again with nothing changed, and with the log not in the page cache"
         case .replay: "the whole log, and a snapshot, to one subscriber"
         case .get: "point reads at depth 1 and 16, placed freely, on two CPUs, on one"
-        case .open: "from start to the first answered GET, after a close and after kill -9"
+        case .open: "from start to the first answered GET, after a close, a kill -9, and a kill -9 behind a compaction"
         case .where: "LIST with a condition, against SQLite's scan in process where it is installed"
         case .pages: "the first page of LIST and page 10,000, in saved order and in that of a field"
         case .search: "from start to a search's first page, with the log in the page cache and without"
