@@ -63,10 +63,7 @@ extension StoreCore {
             gathered.isIncomplete = true
             return
         }
-        let isDelete = entry.type == EntryType.deleted
-        guard let range = isDelete ? 0..<entry.payload.count : try? kinds[kindIndex].keyRange(ofChecked: entry.payload)
-        else { return }
-        let key = UnsafeRawBufferPointer(rebasing: entry.payload[range])
+        guard let key = entry.key(of: kinds[kindIndex]) else { return }
         let fingerprint = hasher.fingerprint(kind: entry.kind, key: key)
         if !report.lostSpans.isEmpty {
             // More may change than what this entry says.
@@ -74,23 +71,21 @@ extension StoreCore {
             try endOthers(kindIndex, key, fingerprint, except: entry.firstSeq)
             refile(firstSeq: entry.firstSeq, kindIndex, fingerprint)
         }
-        if isDelete {
-            gathered.changes.append(
-                IndexChange(place: .hole, firstSeq: entry.firstSeq, fingerprint: fingerprint, isCreated: false))
-            return applyDeleted(firstSeq: entry.firstSeq, fingerprint: fingerprint)
-        }
-        let place = Place(
-            segment: segment.number, offset: UInt32(offset), kindIndex: kindIndex, entryByteCount: entry.byteCount)
-        segment.saveCount += 1
-        segment.liveCount += 1
-        let isCreated = entry.type == EntryType.created
-        let firstSeq = isCreated ? entry.seq : entry.firstSeq
-        gathered.changes.append(
-            IndexChange(place: place, firstSeq: firstSeq, fingerprint: fingerprint, isCreated: isCreated))
-        if isCreated {
-            applyCreated(place, firstSeq: firstSeq, fingerprint: fingerprint)
+        let change = IndexChange(
+            entry, fingerprint, segment: segment.number, offset: offset, kindIndex: kindIndex)
+        gathered.changes.append(change)
+        apply(change, segment)
+    }
+
+    @inline(__always)
+    mutating func apply(_ change: IndexChange, _ segment: Segment) {
+        if change.place.isHole { return applyDeleted(firstSeq: change.firstSeq, fingerprint: change.fingerprint) }
+        segment.saveCount &+= 1
+        segment.liveCount &+= 1
+        if change.isCreated {
+            applyCreated(change.place, firstSeq: change.firstSeq, fingerprint: change.fingerprint)
         } else {
-            applyUpdated(place, firstSeq: firstSeq, fingerprint: fingerprint)
+            applyUpdated(change.place, firstSeq: change.firstSeq, fingerprint: change.fingerprint)
         }
     }
 

@@ -39,7 +39,7 @@ struct NamedSegment {
     var saveCount: Int
     var liveCount: Int
     var commitCount: Int
-    /// In a checkpoint, where blocks of it are compressed.
+    /// Where blocks of it are compressed; each file of the index has it in a place of its own.
     var image: PlainImage?
 
     var imageByteCount: Int { image?.byteCount ?? byteCount }

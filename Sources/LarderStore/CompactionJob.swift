@@ -48,6 +48,7 @@ public struct CompactionJob: @unchecked Sendable {
         case protect([(number: UInt32, end: Int)])
         case list(number: UInt32, byteCount: Int)
         case rewrite(SegmentListing, Marks, RewriteForm)
+        case index(SegmentIndexing)
         case close(LeftFile)
     }
 
@@ -65,6 +66,9 @@ public struct CompactionJob: @unchecked Sendable {
                 return CompactionResult(.listed(try list(number, byteCount, &pace)))
             case .rewrite(let listing, let marks, let form):
                 return CompactionResult(.rewritten(try context.rewrite(listing, marks, form, &pace)))
+            case .index(let work):
+                try context.index(work, &pace)
+                return CompactionResult(.indexed)
             case .close(let file):
                 file.close()
                 return CompactionResult(.closed)
@@ -107,6 +111,7 @@ public struct CompactionResult: Sendable {
         case protected(Set<UInt64>)
         case listed(SegmentListing)
         case rewritten(RewrittenSegment)
+        case indexed
         case closed
         case failed(CompactionFailure)
     }

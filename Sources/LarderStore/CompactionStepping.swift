@@ -54,6 +54,8 @@ extension StoreCore {
             return rewrite(listing, marks, &run)
         case .protecting, .listing:
             return .progress(run.report)
+        case .indexing:
+            return stepIndexing(&run)
         case .ending(let reason, let isFull):
             for segment in segments where segment.pinnedFile != nil && compactionIsOver == nil {
                 segment.pinnedFile = nil
@@ -68,7 +70,7 @@ extension StoreCore {
 
     private var lastFinishedCommit: UInt64 { (inFlight?.number ?? staged.number) - 1 }
 
-    private func hand(_ work: CompactionJob.Work, _ run: inout CompactionRun) -> CompactionStep {
+    func hand(_ work: CompactionJob.Work, _ run: inout CompactionRun) -> CompactionStep {
         run.isJobOut = true
         return .job(CompactionJob(context: context(run), work: work))
     }
@@ -197,7 +199,7 @@ extension StoreCore {
             return end(&run, "\(reason) and stays as it is; it may hold what was to be purged")
         }
         run.report.doneCount = run.report.totalCount - run.unroomed.count
-        end(&run, nil)
+        beginIndexing(&run)
     }
 
     /// Whether a segment that is not read may hold saves that may go: deletes of them have to stay then.
@@ -230,7 +232,9 @@ extension StoreCore {
             if case .lending = phase { run.leftFile = nil }
             if room.fullReason != nil { run.leftFile = nil }
             returnReserve(phase)
-        case (.closed, _): break
+        case (.indexed, .indexing), (.closed, _): break
+        // What was to be done is done; the next opening reads the segment.
+        case (.failed(let failure), .indexing): if case .cancelled = failure { end(&run, nil) }
         case (.failed(let failure), _):
             take(failure, &run)
         default:

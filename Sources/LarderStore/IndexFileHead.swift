@@ -21,11 +21,11 @@ struct IndexFileHead {
     }
 
     static let byteCount = 4096
-    /// Of each content by itself.
+    /// Of each content by itself; at present the same.
     static func version(_ content: Content) -> UInt32 {
         switch content {
         case .checkpoint: 2
-        case .sidecar: 1
+        case .sidecar: 2
         }
     }
 

@@ -33,7 +33,10 @@ extension CompactionContext {
                     try files.syncDirectory(path)
                 }
             }
-            try system { () throws(SystemError) in try files.remove(logPath + "/" + Segment.sidecarName(listing.number))
+            // For good: what it says would fit a segment that ends with the same block as one that was rewritten before.
+            try system { () throws(SystemError) in
+                try files.remove(logPath + "/" + Segment.sidecarName(listing.number))
+                try files.syncDirectory(logPath)
             }
         } catch {
             try? files.remove(temporary)

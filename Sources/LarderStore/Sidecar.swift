@@ -1,5 +1,5 @@
 // What one segment does to the index: gathered as its entries become visible, and written beside the segment when the
-// log has moved on. FORMAT.md section 11.
+// log has moved on; read from the segment by a compaction (SegmentIndexing.swift). FORMAT.md section 11.
 
 import LarderFormat
 
@@ -44,9 +44,11 @@ struct Sidecar: Sendable {
     let lastSeq: UInt64
     let named: NamedSegment
     let commits: ContiguousArray<CommitPlace>
-    /// Numbers of the kinds, in the order of their indexes.
-    let kinds: [Int]
-    let gathered: SegmentChanges
+    /// Numbers of the kinds, in the order of their indexes: of all whose index a place has, at least.
+    var kinds: [Int]
+    /// It was gathered while the segment was written: it is of no segment that a compaction has written anew since.
+    var isOfFirstForm = true
+    var gathered: SegmentChanges
 
     /// Writes it. Blocks, and does not wait for the disk to have it: nothing is meant by a sidecar.
     func write() {
@@ -55,7 +57,8 @@ struct Sidecar: Sendable {
             defer { files.close(segment) }
             var named = named
             named.lastBlock = try BlockMark(files: files, segment, at: lastBlockOffset, end: named.byteCount)
-            guard named.lastBlock != nil, try !isRepacked(segment) else { return }
+            guard named.lastBlock != nil else { return }
+            if isOfFirstForm, try isRepacked(segment) { return }
             let output = try IndexFileOutput(files: files, path: path)
             defer { output.close() }
             let position = LogPosition(segment: gathered.segment, offset: gathered.start)
@@ -76,6 +79,22 @@ struct Sidecar: Sendable {
         } catch {
             // The segment will be read instead.
         }
+    }
+
+    /// Whether one of all of the segment as it is now is there. Blocks; what it holds besides is not looked at.
+    var isWritten: Bool {
+        guard let input = try? IndexFileInput(.sidecar, files: files, path: path) else { return false }
+        defer { input.close() }
+        guard let head = input.head, head.isOf(identity), head.position.segment == named.number,
+            head.position.offset == 0, let small = input.bytes(.small),
+            let found = small.withUnsafeBytes({ SidecarSmallPart($0) })?.named, found.number == named.number,
+            found.byteCount == named.byteCount, found.lastBlock?.offset == lastBlockOffset
+        else { return false }
+        do throws(SystemError) {
+            let segment = try files.openForReading(segmentPath)
+            defer { files.close(segment) }
+            return try BlockMark(files: files, segment, at: lastBlockOffset, end: named.byteCount) == found.lastBlock
+        } catch { return false }
     }
 
     /// Whether a compaction was faster: what was gathered is of the segment as it was, be it of the same size now.
@@ -111,7 +130,15 @@ struct SidecarSmallPart {
             writer.svarint(entry.time)
             writer.byteString(entry.body)
         }
+        writer.varint(named.image == nil ? 0 : 1)
+        named.image?.encode(into: &writer)
         return writer.bytes
+    }
+
+    /// Whether the log has declared the kinds in that order, before the segment's other entries or with them.
+    func fits(_ table: KindTable, isAfter: Bool) -> Bool {
+        let declared = table.schemas.lazy.map(\.kind.number)
+        return declared.starts(with: kinds) || !isAfter && kinds.starts(with: declared)
     }
 
     /// Nil when the bytes are not what `encoded` gives.
@@ -126,6 +153,9 @@ struct SidecarSmallPart {
                 let type = try reader.u8()
                 let (seq, time) = (try reader.varint(), try reader.svarint())
                 others.append(OtherEntry(seq: seq, type: type, time: time, body: Array(try reader.bytes())))
+            }
+            if try reader.varint(atMost: 1) == 1 {
+                named.image = try PlainImage(from: &reader, fileByteCount: named.byteCount)
             }
             try reader.expectEnd()
         } catch { return nil }
@@ -219,10 +249,13 @@ extension StoreCore {
             let commits = input.readCommits(of: [part.named])?.first, let first = commits.first,
             Int(first.start) >= offset, let changes = input.bytes(.records), isGood(changes, part, segment.number)
         else { return nil }
+        // Whoever reads the segment says what is missing.
+        guard part.named.image == nil || Zstandard.isInstalled else { return nil }
         for entry in part.others { apply(entry) }
         // Places name kinds by the order in which the log declared them.
-        guard kinds.schemas.map(\.kind.number) == part.kinds else { return nil }
+        guard part.fits(kinds, isAfter: true) else { return nil }
         changes.withUnsafeBytes { apply($0, segment) }
+        segment.image = part.named.image
         segment.commits.append(contentsOf: commits)
         segment.byteCount = part.named.byteCount
         segment.lastBlockOffset = part.named.lastBlock?.offset
@@ -231,9 +264,7 @@ extension StoreCore {
     }
 
     private func isGood(_ changes: [UInt8], _ part: SidecarSmallPart, _ number: UInt32) -> Bool {
-        guard changes.count % IndexChange.byteCount == 0,
-            part.kinds.starts(with: kinds.schemas.map(\.kind.number))
-        else { return false }
+        guard changes.count % IndexChange.byteCount == 0, part.fits(kinds, isAfter: false) else { return false }
         return changes.withUnsafeBytes { bytes in
             stride(from: 0, to: bytes.count, by: IndexChange.byteCount).allSatisfy { at in
                 let place = StoreCore.change(bytes, at).place
@@ -256,18 +287,7 @@ extension StoreCore {
         let ahead = 24 * IndexChange.byteCount
         for at in stride(from: 0, to: changes.count, by: IndexChange.byteCount) {
             if at &+ ahead < changes.count { index.prefetch(StoreCore.change(changes, at &+ ahead).fingerprint) }
-            let change = StoreCore.change(changes, at)
-            if change.place.isHole {
-                applyDeleted(firstSeq: change.firstSeq, fingerprint: change.fingerprint)
-                continue
-            }
-            segment.saveCount &+= 1
-            segment.liveCount &+= 1
-            if change.isCreated {
-                applyCreated(change.place, firstSeq: change.firstSeq, fingerprint: change.fingerprint)
-            } else {
-                applyUpdated(change.place, firstSeq: change.firstSeq, fingerprint: change.fingerprint)
-            }
+            apply(StoreCore.change(changes, at), segment)
         }
     }
 
