@@ -138,9 +138,9 @@ private struct IndexedLibrary {
             while let job = store.takeCommit() { store.finish(job.run()) }
         }
         var library = IndexedLibrary()
+        if compresses, !compress(store) { return nil }
         // The sidecars are there until the checkpoint is written.
         library.take(files, "library/log")
-        if compresses, !compress(store) { return nil }
         store.close()
         library.take(files, "library/log")
         library.take(files, "library")
