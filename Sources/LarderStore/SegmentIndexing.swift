@@ -20,10 +20,17 @@ extension StoreCore {
         }
         run.numbers = segments.filter { $0.number < durable.segment }.map(\.number)
         (run.phase, run.next) = (.indexing, 0)
+        // Nothing is dropped any more: what is superseded meanwhile need not be noted.
+        (run.protected, run.historySeq) = ([], 0)
     }
 
     /// Hands out the next segment to be indexed.
     mutating func stepIndexing(_ run: inout CompactionRun) -> CompactionStep {
+        if isDistrusted {
+            // What the last job wrote came behind the others' end.
+            removeSidecars(through: .max)
+            run.next = run.numbers.count
+        }
         while run.next < run.numbers.count {
             let number = run.numbers[run.next]
             run.next += 1
