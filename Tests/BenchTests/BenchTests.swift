@@ -45,7 +45,7 @@ struct BenchTests {
         #expect(
             figures == [
                 "machine": 1, "probe": 1, "socket": 2, "import": 2, "import_null_log": 1, "memory": 1, "size": 1,
-                "import_shuffled": 1, "reimport": 2, "replay": 4, "get": gets, "open": 2,
+                "import_shuffled": 1, "reimport": 2, "replay": 4, "get": gets, "open": 3,
                 "list_where": 3, "page": 2, "search": 6, "get_beside_scans": 3, "import_changed": 1,
                 "compaction": 1, "beside_compaction": 3, "compressed": 2,
             ])
