@@ -156,11 +156,17 @@ extension Host {
     /// read the whole log: it names what is lost, and serves the rest.
     func corrupt(_ error: StoreError) -> ErrorReply {
         if damage == nil, error.isOfDamage {
-            damage = "\(error)"
             store.distrustIndexFiles()
-            options.log("\(error); started again, the host reads the whole log, says what is lost and serves the rest")
+            tellDamage("\(error)")
         }
         return ErrorReply(.corrupt, message: "\(error)")
+    }
+
+    /// The store trusts its index files no more.
+    func tellDamage(_ reason: String) {
+        guard damage == nil else { return }
+        damage = reason
+        options.log("\(reason); started again, the host reads the whole log, says what is lost and serves the rest")
     }
 
     func failedToDelete(_ reason: String) -> ErrorReply {

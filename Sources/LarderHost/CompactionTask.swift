@@ -75,9 +75,11 @@ extension Host {
         case .job(let job): work(task, job)
         case .progress(let report):
             task.report = report
+            if let damage = report.damage { tellDamage(damage) }
             tellProgress(task, after: Host.progressMilliseconds)
             continueCompaction()
         case .finished(let report):
+            if let damage = report.damage { tellDamage(damage) }
             options.log(
                 "compacted: \(mebibytes(report.byteCountBefore)) are \(mebibytes(report.byteCountAfter)) now, "
                     + "\(report.droppedCount) entries gone")
@@ -167,7 +169,10 @@ extension Host {
             connection.session.isOpen(request), loop.now &- task.lastProgressAt >= milliseconds
         else { return }
         task.lastProgressAt = loop.now
-        connection.send(Progress(done: task.report.doneCount, total: task.report.totalCount), id: request.id)
+        let report = task.report
+        let progress = Progress(
+            done: report.doneCount + report.indexedCount, total: report.totalCount + report.toIndexCount)
+        connection.send(progress, id: request.id)
         connection.flush()
     }
 

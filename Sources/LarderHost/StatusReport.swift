@@ -21,10 +21,13 @@ extension Host {
         } else if let damage {
             status.reason = "\(damage); start the host again to have the rest served"
         } else if let task = compactionTask {
+            let report = task.report
             status.reason =
-                task.hasBegun
-                ? "compacting, \(task.report.doneCount) of \(task.report.totalCount) segments"
-                : "a purge waits for those who follow the log"
+                !task.hasBegun
+                ? "a purge waits for those who follow the log"
+                : report.toIndexCount > 0
+                    ? "compacted; indexing, \(report.indexedCount) of \(report.toIndexCount) segments"
+                    : "compacting, \(report.doneCount) of \(report.totalCount) segments"
         }
         status.mode = options.isTransient ? .transient : .serve
         status.pid = Int(getpid())

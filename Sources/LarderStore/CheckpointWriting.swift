@@ -27,7 +27,7 @@ extension StoreCore {
         // What a job of a compaction came to, and nobody took in, may be in the segment's place: the index is of before.
         guard inFlight == nil, staged.blocks.isEmpty, open.entryCount == 0, clear == nil, orphans.isEmpty,
             compaction?.isJobOut != true,
-            report.isWhole, !isDistrusted, failure == nil, compactionIsOver == nil, let last = segment(durable.segment),
+            mayBeIndexed, failure == nil, compactionIsOver == nil, let last = segment(durable.segment),
             last.byteCount == Int(durable.offset),
             segments.allSatisfy({ $0.number <= durable.segment || $0.commits.isEmpty })
         else { return false }
@@ -46,11 +46,12 @@ extension StoreCore {
     /// What the checkpoint and the sidecars say was found to be no longer so: the next opening is to read the whole log.
     mutating func distrustIndexFiles() {
         isDistrusted = true
+        sealed = []
         guard !options.isReadOnly else { return }
         // What stays is found out again by whoever reads what is damaged.
         try? files.remove(checkpointPath)
         try? files.syncDirectory(path)
-        removeSidecars(through: .max)
+        removeAllSidecars()
     }
 
     private func writeParts(_ output: IndexFileOutput) throws(SystemError) -> IndexFileHead {

@@ -58,6 +58,7 @@ struct Commit {
     var tokens: [(origin: UInt64, batch: UInt64)] = []
     /// Its entries that are of no record, for the segment's sidecar.
     var others: [OtherEntry] = []
+    var writesSidecars = false
     /// Files that the log has moved on from, and where they end: what is laid out behind that is given back.
     var sealed: [(file: FileHandle, end: Int)] = []
 }

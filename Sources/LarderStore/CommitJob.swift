@@ -77,6 +77,7 @@ extension StoreCore {
             number: staged.number, byteCount: writes.reduce(0) { $0 + $1.byteCount }, files: files, writes: writes,
             directory: hasNewFile && !options.skipsDirectorySyncs ? logPath : nil, skipsSyncs: options.skipsSyncs,
             sealed: staged.sealed, sidecars: sealed)
+        staged.writesSidecars = !sealed.isEmpty
         sealed = []
         hasNewFile = false
         inFlight = staged
@@ -100,6 +101,7 @@ extension StoreCore {
     mutating func finish(_ failure: SystemError?) {
         guard let commit = inFlight else { return }
         inFlight = nil
+        if isDistrusted, commit.writesSidecars { removeAllSidecars() }
         if let failure {
             inFlightOps.removeAll()
             failWriting(.system(failure))

@@ -62,6 +62,12 @@ public struct CompactionReport: Equatable, Sendable {
     public var floor: UInt64 = 1
     /// Segments that stay as they are because they are damaged, or in a form that is not written here.
     public var unfitCount = 0
+    /// The first of those that are damaged though the opening did not see it: why. The next opening reads the whole log,
+    /// and says what is lost.
+    public var damage: String?
+    /// Segments without a checkpoint or a sidecar, of which so many have one by now.
+    public var toIndexCount = 0
+    public var indexedCount = 0
     /// Files in `aside` that held a purged key and are gone.
     public var removedAsideCount = 0
 

@@ -63,11 +63,15 @@ public struct CompactionJob: @unchecked Sendable {
             case .protect(let files):
                 return CompactionResult(.protected(try context.supersededSeqs(files, &pace)))
             case .list(let number, let byteCount):
-                return CompactionResult(.listed(try list(number, byteCount, &pace)))
+                return CompactionResult(
+                    .listed(
+                        try findingDamage { () throws(CompactionFailure) in
+                            try SegmentListing(context, number, byteCount, &pace)
+                        }))
             case .rewrite(let listing, let marks, let form):
                 return CompactionResult(.rewritten(try context.rewrite(listing, marks, form, &pace)))
             case .index(let work):
-                try context.index(work, &pace)
+                try findingDamage { () throws(CompactionFailure) in try context.index(work, &pace) }
                 return CompactionResult(.indexed)
             case .close(let file):
                 file.close()
@@ -77,12 +81,10 @@ public struct CompactionJob: @unchecked Sendable {
     }
 
     /// What the disk does not give is damage: other segments can be rewritten all the same.
-    private func list(
-        _ number: UInt32, _ byteCount: Int, _ pace: inout Pace
-    ) throws(CompactionFailure) -> SegmentListing {
-        do throws(CompactionFailure) { return try SegmentListing(context, number, byteCount, &pace) } catch {
+    private func findingDamage<R>(_ read: () throws(CompactionFailure) -> R) throws(CompactionFailure) -> R {
+        do throws(CompactionFailure) { return try read() } catch {
             guard case .system(let error) = error, error.code == EIO, error.call == "pread" else { throw error }
-            throw .unfit(reason: "\(error)")
+            throw .damaged(reason: "\(error)")
         }
     }
 }
@@ -123,8 +125,10 @@ public struct CompactionResult: Sendable {
 /// Why a job ended.
 enum CompactionFailure: Error {
     case cancelled
-    /// The segment is not whole, or in a form that is not written here: it stays as it is.
+    /// The segment is in a form that is not written here, or not what it was: it stays as it is.
     case unfit(reason: String)
+    /// The segment is not whole: it stays as it is.
+    case damaged(reason: String)
     case full(reason: String)
     /// Nothing was changed.
     case system(SystemError)
@@ -191,7 +195,7 @@ extension CompactionContext {
             scanner = try SegmentScanner(files: files, path: path, number: number, byteCountMax: byteCount)
         } catch { throw CompactionFailure(error) }
         defer { scanner.close() }
-        guard scanner.size == byteCount else { throw .unfit(reason: "\(path) is shorter than it was") }
+        guard scanner.size == byteCount else { throw .damaged(reason: "\(path) is shorter than it was") }
         var offset = 0
         var start = 0
         while offset < byteCount {
@@ -200,7 +204,7 @@ extension CompactionContext {
                 if let header = try scanner.header(offset, epoch: epoch) { block = try scanner.block(header, offset) }
             } catch { throw CompactionFailure(error) }
             guard let block, block.isWhole else {
-                throw .unfit(reason: "no whole block at offset \(offset) of \(path)")
+                throw .damaged(reason: "no whole block at offset \(offset) of \(path)")
             }
             try body(block, start)
             offset += Int(block.header.blockByteCount)
@@ -223,7 +227,7 @@ extension CompactionContext {
                     let entry = try? readEntry(
                         base: base, offset: at, end: end, commitFirstSeq: commit.firstSeq, commitTime: commit.time,
                         isVerified: false)
-                else { throw .unfit(reason: "an entry does not parse") }
+                else { throw .damaged(reason: "an entry does not parse") }
                 try body(entry, index, at)
                 at += entry.byteCount
             }
@@ -267,7 +271,7 @@ extension CompactionContext {
                     try eachEntry(block) { entry, _, _ in take(entry) }
                 }
             } catch {
-                guard case .unfit = error else { throw error }
+                guard case .damaged = error else { throw error }
                 try eachLeftEntry(path, number, end, &pace, take)
             }
         }
@@ -277,10 +281,10 @@ extension CompactionContext {
 
 extension CompactionFailure {
     init(_ error: StoreError) {
-        if case .system(let error) = error {
-            self = error.isFull ? .full(reason: "\(error)") : .system(error)
-        } else {
-            self = .unfit(reason: "\(error)")
+        switch error {
+        case .system(let error): self = error.isFull ? .full(reason: "\(error)") : .system(error)
+        case .damaged: self = .damaged(reason: "\(error)")
+        default: self = .unfit(reason: "\(error)")
         }
     }
 }

@@ -19,8 +19,8 @@ struct CompactionRun {
         case rewriting(SegmentListing, Marks)
         /// A rewrite found no room: once more, with the room of the reserve.
         case lending(SegmentListing, Marks)
-        /// All segments were looked at: those of them that have no sidecar get one.
-        case indexing
+        /// All segments were looked at: those of them that have no sidecar get one. The next step tells how far that is.
+        case indexing(tells: Bool)
         case ending(reason: String?, isFull: Bool)
     }
 

@@ -19,8 +19,11 @@ extension StoreCore {
             run.leftFile = nil
             return hand(.close(file), &run)
         }
-        if run.cancelled.isSet, !isEnding(run) { end(&run, "it was cancelled") }
-        if let failure, !isEnding(run) { end(&run, "the store only reads: \(failure)") }
+        if run.cancelled.isSet || failure != nil, !isEnding(run) {
+            let reason = failure.map { "the store only reads: \($0)" } ?? "it was cancelled"
+            // Behind the last rewrite all is done that was asked for.
+            if case .indexing = run.phase { end(&run, nil) } else { end(&run, reason) }
+        }
         return step(&run, now: now)
     }
 
@@ -50,12 +53,15 @@ extension StoreCore {
             return rewrite(listing, marks, &run)
         case .lending(let listing, let marks):
             guard inFlight == nil, staged.blocks.isEmpty, !open.isOpen else { return .commit }
+            // What can be made anew makes room first.
+            removeSidecars(through: .max)
             lendReserve()
             return rewrite(listing, marks, &run)
         case .protecting, .listing:
             return .progress(run.report)
-        case .indexing:
-            return stepIndexing(&run)
+        case .indexing(let tells):
+            run.phase = .indexing(tells: false)
+            return tells ? .progress(run.report) : stepIndexing(&run)
         case .ending(let reason, let isFull):
             for segment in segments where segment.pinnedFile != nil && compactionIsOver == nil {
                 segment.pinnedFile = nil
@@ -232,9 +238,9 @@ extension StoreCore {
             if case .lending = phase { run.leftFile = nil }
             if room.fullReason != nil { run.leftFile = nil }
             returnReserve(phase)
-        case (.indexed, .indexing), (.closed, _): break
-        // What was to be done is done; the next opening reads the segment.
-        case (.failed(let failure), .indexing): if case .cancelled = failure { end(&run, nil) }
+        case (.closed, _): break
+        case (.indexed, .indexing): indexed(&run, nil)
+        case (.failed(let failure), .indexing): indexed(&run, failure)
         case (.failed(let failure), _):
             take(failure, &run)
         default:
@@ -248,7 +254,8 @@ extension StoreCore {
         switch failure {
         case .cancelled:
             end(&run, "it was cancelled")
-        case .unfit(let reason):
+        case .unfit(let reason), .damaged(let reason):
+            if case .damaged = failure { foundDamage(reason, &run) }
             if case .protecting = phase { return end(&run, reason) }
             leaveUnfit(&run, reason)
             leave(&run, isClean: false)

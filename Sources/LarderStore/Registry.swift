@@ -102,6 +102,9 @@ struct OriginTable {
 
     var next: UInt64 { max(origins.last?.number ?? 0, highestSeen) + 1 }
 
+    /// The declaration of the origin with the highest number is lost.
+    var hasLostLast: Bool { highestSeen > origins.last?.number ?? 0 }
+
     /// Notes that an entry names this origin.
     @inline(__always)
     mutating func note(_ number: UInt64) {

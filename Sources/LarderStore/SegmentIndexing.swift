@@ -12,32 +12,54 @@ struct SegmentIndexing: Sendable {
 }
 
 extension StoreCore {
-    /// Lets the sealed segments be indexed, where a rewrite has taken the checkpoint away. What is damaged is to be read
-    /// at each opening, and the room on a full disk is for other things.
+    /// Whether the next opening may go by what files of the index say: not where it would pass over what it has to say or
+    /// to know. A lost declaration of an origin is known from the entries alone.
+    var mayBeIndexed: Bool { report.isWhole && !isDistrusted && !origins.hasLostLast }
+
+    /// Lets the sealed segments be indexed where no checkpoint covers them; on a full disk the room is for other things.
     mutating func beginIndexing(_ run: inout CompactionRun) {
-        guard run.report.rewrittenCount > 0, report.isWhole, !isDistrusted, room.fullReason == nil else {
+        guard replayStart.segment == 0, mayBeIndexed, room.fullReason == nil, run.unroomed.isEmpty else {
             return end(&run, nil)
         }
+        // Those that begin behind the checkpoint are of no use without it.
+        sealed.removeAll { $0.gathered.start > 0 }
         run.numbers = segments.filter { $0.number < durable.segment }.map(\.number)
-        (run.phase, run.next) = (.indexing, 0)
+        run.report.toIndexCount = run.numbers.count
+        (run.phase, run.next) = (.indexing(tells: true), 0)
         // Nothing is dropped any more: what is superseded meanwhile need not be noted.
         (run.protected, run.historySeq) = ([], 0)
     }
 
     /// Hands out the next segment to be indexed.
     mutating func stepIndexing(_ run: inout CompactionRun) -> CompactionStep {
-        if isDistrusted {
-            // What the last job wrote came behind the others' end.
-            removeSidecars(through: .max)
-            run.next = run.numbers.count
-        }
-        while run.next < run.numbers.count {
+        while run.next < run.numbers.count, mayBeIndexed, room.fullReason == nil {
             let number = run.numbers[run.next]
             run.next += 1
             if let work = segment(number).flatMap({ indexing($0) }) { return hand(.index(work), &run) }
         }
         end(&run, nil)
         return .progress(run.report)
+    }
+
+    /// Takes in what became of a segment's job. Where it failed the next opening reads the segment.
+    mutating func indexed(_ run: inout CompactionRun, _ failure: CompactionFailure?) {
+        run.report.indexedCount += 1
+        // What was found meanwhile came before what the job wrote.
+        if isDistrusted { removeAllSidecars() }
+        switch failure {
+        case nil, .unfit, .system, .unsettled: run.phase = .indexing(tells: true)
+        case .cancelled, .full: end(&run, nil)
+        case .damaged(let reason):
+            run.report.unfitCount += 1
+            foundDamage(reason, &run)
+            end(&run, nil)
+        }
+    }
+
+    /// A compaction came upon damage that the opening did not see.
+    mutating func foundDamage(_ reason: String, _ run: inout CompactionRun) {
+        run.report.damage = run.report.damage ?? reason
+        distrustIndexFiles()
     }
 
     /// For a sealed segment, whose present file was put in its place by now. Nil where it has no block that is known.
@@ -74,7 +96,7 @@ extension CompactionContext {
         // A later segment may have declared those behind.
         let known = sidecar.gathered.changes.reduce(0) { $1.place.isHole ? $0 : max($0, Int($1.place.kindIndex) + 1) }
         sidecar.kinds.removeLast(sidecar.kinds.count - known)
-        sidecar.write()
+        if let error = sidecar.write(), error.isFull { throw .full(reason: "\(error)") }
     }
 }
 

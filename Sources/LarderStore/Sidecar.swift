@@ -51,19 +51,22 @@ struct Sidecar: Sendable {
     var gathered: SegmentChanges
 
     /// Writes it. Blocks, and does not wait for the disk to have it: nothing is meant by a sidecar.
-    func write() {
+    ///
+    /// - Returns: what failed, which is no more than that the segment will be read instead.
+    @discardableResult
+    func write() -> SystemError? {
         do throws(SystemError) {
             let segment = try files.openForReading(segmentPath)
             defer { files.close(segment) }
             var named = named
             named.lastBlock = try BlockMark(files: files, segment, at: lastBlockOffset, end: named.byteCount)
-            guard named.lastBlock != nil else { return }
-            if isOfFirstForm, try isRepacked(segment) { return }
+            guard named.lastBlock != nil else { return nil }
+            if isOfFirstForm, try isRepacked(segment) { return nil }
             let output = try IndexFileOutput(files: files, path: path)
             defer { output.close() }
             let position = LogPosition(segment: gathered.segment, offset: gathered.start)
             var head = IndexFileHead(.sidecar, of: identity, position: position, lastSeq: lastSeq)
-            head.recordCount = gathered.changes.reduce(0) { $0 + ($1.isCreated ? 1 : 0) }
+            head.recordCount = max(0, gathered.changes.reduce(0) { $0 + ($1.isCreated ? 1 : $1.place.isHole ? -1 : 0) })
             head.ordinalCount = head.recordCount
             try output.append(SidecarSmallPart(named: named, kinds: kinds, others: gathered.others).encoded)
             try output.endPart(.small, &head)
@@ -76,19 +79,19 @@ struct Sidecar: Sendable {
             }
             try output.endPart(.records, &head)
             try output.finish(head, isSynced: false)
-        } catch {
-            // The segment will be read instead.
-        }
+            return nil
+        } catch { return error }
     }
 
-    /// Whether one of all of the segment as it is now is there. Blocks; what it holds besides is not looked at.
+    /// Whether one of all of the segment as it is now is there, and whole. Blocks for as long as reading it takes.
     var isWritten: Bool {
         guard let input = try? IndexFileInput(.sidecar, files: files, path: path) else { return false }
         defer { input.close() }
         guard let head = input.head, head.isOf(identity), head.position.segment == named.number,
             head.position.offset == 0, let small = input.bytes(.small),
             let found = small.withUnsafeBytes({ SidecarSmallPart($0) })?.named, found.number == named.number,
-            found.byteCount == named.byteCount, found.lastBlock?.offset == lastBlockOffset
+            found.byteCount == named.byteCount, found.lastBlock?.offset == lastBlockOffset,
+            input.read(.commits, { _ in }), input.read(.records, { _ in })
         else { return false }
         do throws(SystemError) {
             let segment = try files.openForReading(segmentPath)
@@ -191,7 +194,7 @@ extension StoreCore {
     /// Changes of another segment follow: the sidecar of the last goes with the next commit.
     mutating func gather(_ number: UInt32) {
         guard number != gathered.segment else { return }
-        if !gathered.isIncomplete, !isDistrusted, let segment = segment(gathered.segment),
+        if !gathered.isIncomplete, mayBeIndexed, let segment = segment(gathered.segment),
             let block = segment.lastBlockOffset
         {
             var named = NamedSegment(segment, lastBlock: nil)
@@ -217,88 +220,9 @@ extension StoreCore {
         }
     }
 
-    // MARK: Opening
-
-    /// Lays the index out for the records that the sidecars of these segments create, so that it does not grow over and
-    /// over while they are applied.
-    mutating func reserveIndex(_ numbers: some Sequence<UInt32>) {
-        guard !options.readsWholeLog else { return }
-        var count = 0
-        for number in numbers {
-            guard let input = try? IndexFileInput(.sidecar, files: files, path: sidecarPath(number)) else { continue }
-            defer { input.close() }
-            guard let head = input.head, head.isOf(identity), head.position.segment == number else { continue }
-            // No more than its file has.
-            count += min(head.recordCount, head.byteCount(.records) / IndexChange.byteCount)
-        }
-        index.reserve(count)
-    }
-
-    /// Applies the changes of a segment that is to be read from an offset on, if a sidecar has them.
-    ///
-    /// - Returns: where the segment ends, or nil: it has to be read.
-    mutating func restoreSidecar(_ segment: Segment, from offset: Int) -> Int? {
-        guard !options.readsWholeLog, report.isWhole,
-            let input = try? IndexFileInput(.sidecar, files: files, path: sidecarPath(segment.number))
-        else { return nil }
-        defer { input.close() }
-        guard let head = input.head, head.isOf(identity), head.position.segment == segment.number,
-            Int(head.position.offset) == offset, head.lastSeq > publishedSeq,
-            let small = input.bytes(.small), let part = small.withUnsafeBytes({ SidecarSmallPart($0) }),
-            part.named.number == segment.number, part.named.lastBlock != nil, isThere(part.named, withMore: false),
-            let commits = input.readCommits(of: [part.named])?.first, let first = commits.first,
-            Int(first.start) >= offset, let changes = input.bytes(.records), isGood(changes, part, segment.number)
-        else { return nil }
-        // Whoever reads the segment says what is missing.
-        guard part.named.image == nil || Zstandard.isInstalled else { return nil }
-        for entry in part.others { apply(entry) }
-        // Places name kinds by the order in which the log declared them.
-        guard part.fits(kinds, isAfter: true) else { return nil }
-        changes.withUnsafeBytes { apply($0, segment) }
-        segment.image = part.named.image
-        segment.commits.append(contentsOf: commits)
-        segment.byteCount = part.named.byteCount
-        segment.lastBlockOffset = part.named.lastBlock?.offset
-        publishedSeq = head.lastSeq
-        return segment.byteCount
-    }
-
-    private func isGood(_ changes: [UInt8], _ part: SidecarSmallPart, _ number: UInt32) -> Bool {
-        guard changes.count % IndexChange.byteCount == 0, part.fits(kinds, isAfter: false) else { return false }
-        return changes.withUnsafeBytes { bytes in
-            stride(from: 0, to: bytes.count, by: IndexChange.byteCount).allSatisfy { at in
-                let place = StoreCore.change(bytes, at).place
-                return place.isHole || place.segment == number && Int(place.kindIndex) < part.kinds.count
-            }
-        }
-    }
-
-    private mutating func apply(_ entry: OtherEntry) {
-        entry.body.withUnsafeBytes { body in
-            var view = EntryView()
-            view.type = entry.type
-            view.seq = entry.seq
-            view.payload = body
-            applyOther(view, entry.time)
-        }
-    }
-
-    private mutating func apply(_ changes: UnsafeRawBufferPointer, _ segment: Segment) {
-        let ahead = 24 * IndexChange.byteCount
-        for at in stride(from: 0, to: changes.count, by: IndexChange.byteCount) {
-            if at &+ ahead < changes.count { index.prefetch(StoreCore.change(changes, at &+ ahead).fingerprint) }
-            apply(StoreCore.change(changes, at), segment)
-        }
-    }
-
-    @inline(__always)
-    private static func change(_ bytes: UnsafeRawBufferPointer, _ at: Int) -> IndexChange {
-        func word(_ offset: Int) -> UInt64 {
-            UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
-        }
-        let rest = word(at &+ 16)
-        return IndexChange(
-            place: Place(raw: word(at)), firstSeq: word(at &+ 8), fingerprint: UInt32(truncatingIfNeeded: rest),
-            isCreated: rest &>> 32 & 1 == 1)
+    /// Takes all of them away, for good.
+    func removeAllSidecars() {
+        removeSidecars(through: .max)
+        try? files.syncDirectory(logPath)
     }
 }

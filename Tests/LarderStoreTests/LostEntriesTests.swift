@@ -82,6 +82,39 @@ import Testing
         #expect(driver.store.originNumber(name: "another") == 2)
     }
 
+    @Test("nor behind a close of the library that was salvaged, or a compaction of it")
+    func originOfSalvaged() throws {
+        for compacts in [false, true] {
+            let library = try DamagedLibrary.threeBlocks()
+            let declared = try #require(try types(library).first { $0.type == EntryType.origin })
+            try spoil(library, seq: declared.seq)
+            _ = try LogSource(library: "library", files: library.files)
+                .salvage(to: "new", identityLoss: "", now: 5_000_000)
+            func opened() throws -> StoreDriver {
+                try StoreDriver(library.files, path: "new", options: library.options, now: 6_000_000)
+            }
+            let first = try opened()
+            #expect(first.store.report.isWhole)
+            var request = CompactionRequest()
+            request.includesLast = true
+            if compacts {
+                #expect(first.store.beginCompaction(request) == nil)
+                while first.store.isCompacting {
+                    switch first.store.stepCompaction(now: first.now) {
+                    case .commit: if first.inFlight != nil { first.finish() } else { _ = first.take() }
+                    case .job(let job): first.store.finish(job.run())
+                    case .progress, .finished: break
+                    case .failed(let reason, _): throw Mismatch(reason)
+                    }
+                }
+            }
+            first.store.close()
+            let second = try opened()
+            try second.write([.book(400, "by another")], program: "another")
+            #expect(second.store.originNumber(name: "another") == 2)
+        }
+    }
+
     @Test("a record whose move is lost is found under the key of its next entry, and under no other")
     func lostMove() throws {
         let library = try DamagedLibrary([
