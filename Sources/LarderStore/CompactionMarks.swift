@@ -28,7 +28,7 @@ extension StoreCore {
                 }
             } else {
                 isDropped =
-                    entry.isPurged
+                    entry.isPurged && run.hasTakenAllPurged
                     || isPast && (run.isOlderClean || options.dropsDeletesEarly) && !run.protected.contains(entry.seq)
             }
             if isDropped {

@@ -48,6 +48,8 @@ struct CompactionRun {
     var hasMadeRoom = false
     /// A segment had to stay as it is, and may hold what was to be purged: why.
     var unpurgedReason: String?
+    /// No save of a purged key is left in the segments before: its deletes may go too.
+    var hasTakenAllPurged: Bool { unpurgedReason == nil && unroomed.isEmpty }
     /// The checkpoint was taken away: it names segments as they were.
     var hasDroppedCheckpoint = false
     /// What a job came to, until the next step takes it in.

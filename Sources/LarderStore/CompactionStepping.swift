@@ -185,7 +185,9 @@ extension StoreCore {
             return hand(.list(number: segment.number, byteCount: segment.byteCount), &run)
         }
         if run.hasMadeRoom, !run.unroomed.isEmpty {
-            (run.numbers, run.next) = (run.unroomed, 0)
+            // Behind what a purge had to leave it has left deletes, which hold the key too.
+            let isPurge = !run.request.purged.isEmpty
+            (run.numbers, run.next) = (isPurge ? run.numbers.filter { $0 >= run.unroomed[0] } : run.unroomed, 0)
             (run.unroomed, run.hasMadeRoom) = ([], false)
             return .progress(run.report)
         }

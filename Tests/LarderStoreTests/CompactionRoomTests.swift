@@ -101,6 +101,27 @@ import Testing
         try expectSaving(driver)
     }
 
+    @Test("a purge that leaves a segment until there is room takes the deletes behind it then")
+    func purgesLarge() throws {
+        let driver = try library()
+        try commit(driver, [.book(777, "a secret title")])
+        for id in 100..<148 { try commit(driver, [.book(id, Self.large)]) }
+        try commit(driver, [.deleteBook(777)])
+        for round in 0..<14 { try commit(driver, (1...8).map { .book($0, "\(round) \(Self.large)") }) }
+        let files = try fillDisk(driver)
+        let key = TestOp.book(777, "").key
+        let report = try driver.compact(all { $0.purged = [PurgedKey(kind: key.kind, key: key.bytes)] })
+        #expect(report.rewrittenCount > driver.store.segmentCount / 2)
+        for name in try #require(try files.list("library/log")) {
+            let bytes = files.content("library/log/" + name) ?? []
+            let isThere = (0..<max(0, bytes.count - key.bytes.count)).contains {
+                bytes[$0] == key.bytes[0] && bytes[$0..<$0 + key.bytes.count].elementsEqual(key.bytes)
+            }
+            #expect(!isThere, "\(name)")
+        }
+        try expectSaving(driver)
+    }
+
     @Test("where nothing fits and nothing is freed, it ends for want of room, and nothing has changed")
     func nothingFits() throws {
         let driver = try library(reserve: 32_768)

@@ -139,6 +139,56 @@ import Testing
         }
     }
 
+    @Test("a purge that has to leave a segment leaves the deletes behind it: nothing rises from what was left")
+    func purgeBehindDamage() throws {
+        let driver = try StoreDriver(SimulatedFiles(seed: 1), options: StoreDriver.options(segment: 65_536))
+        try driver.write([.book(777, "a secret title")])
+        for round in 0..<6 {
+            for first in stride(from: 1, to: 401, by: 40) {
+                try driver.write(books(first..<first + 40, "title of round \(round)"))
+                try driver.commitAll()
+            }
+        }
+        try driver.write([.deleteBook(777)])
+        try driver.commitAll()
+        #expect(driver.store.segmentCount > 2)
+        let key = TestOp.book(777, "").key
+        let request = all { $0.purged = [PurgedKey(kind: key.kind, key: key.bytes)] }
+        #expect(driver.store.beginCompaction(request) == nil)
+        driver.model.historySeq = driver.store.floor(for: request)
+        let files = try #require(driver.files as? SimulatedFiles)
+        let first = "library/log/" + Segment.name(1)
+        var failure: String?
+        while failure == nil {
+            switch driver.store.stepCompaction(now: driver.now) {
+            case .commit: if driver.inFlight != nil { driver.finish() } else { _ = driver.take() }
+            case .job(let job):
+                guard case .list(1, _) = job.work, var bytes = files.content(first) else {
+                    driver.store.finish(job.run())
+                    continue
+                }
+                // What the disk did not give once it gives again.
+                let whole = bytes
+                bytes[100] ^= 1
+                files.setContent(first, bytes)
+                driver.store.finish(job.run())
+                files.setContent(first, whole)
+            case .progress: break
+            case .failed(let reason, _): failure = reason
+            case .finished: throw Mismatch("nothing was left")
+            }
+        }
+        #expect(failure?.contains("may hold what was to be purged") == true)
+        try driver.checkWholeLog()
+        try driver.reopen()
+        try driver.compareAll([key])
+        // Once it can be read everything goes.
+        try driver.compact(request)
+        for name in try #require(try files.list("library/log")) {
+            #expect(!holds(files.content("library/log/" + name) ?? [], key.bytes), "\(name)")
+        }
+    }
+
     @Test("a key that is in the library is not purged")
     func purgeOfLive() throws {
         let driver = try churned()

@@ -18,7 +18,8 @@ import Testing
         ]
     }
 
-    /// Every call in turn with LARDER_FAULTS=1, each in every way; else every 101st in one of them.
+    /// Every call in turn with LARDER_FAULTS=1, each in every way; else every 101st in one of them. LARDER_CALL and
+    /// LARDER_SEED repeat what one call came to.
     @Test("whichever file call fails, nothing answered is lost and nothing is half")
     func everyCall() throws {
         let totals = live(Self.faults, callCount: Self.mutationCount, step: 101)
@@ -57,17 +58,19 @@ import Testing
     private func live(
         _ faults: [SimulatedFault], callCount: Int, step usualStep: Int, isOfJobs: Bool = false
     ) -> Totals {
-        let isLong = getenv("LARDER_FAULTS") != nil
+        let only = Setting.number("LARDER_CALL").map { Int($0) }
+        let isLong = getenv("LARDER_FAULTS") != nil || only != nil
         let seed = Setting.seed
         var totals = Totals()
         let step = isLong ? 1 : usualStep
-        for call in stride(from: Int(seed % UInt64(step)), to: callCount, by: step) {
+        let calls = Array(stride(from: Int(seed % UInt64(step)), to: callCount, by: step))
+        for call in only.map({ [$0] }) ?? calls {
             for (at, fault) in faults.enumerated() where isLong || at == call / step % faults.count {
                 var fault = fault
                 fault.callsBefore = call
                 var life = FaultLife(seed: seed, fault: fault, isOfJobs: isOfJobs)
                 do { try life.live(mutationCount: Self.mutationCount) } catch {
-                    Issue.record("call \(call), \(fault): \(error) (LARDER_SEED=\(seed))")
+                    Issue.record("call \(call), \(fault): \(error) (LARDER_CALL=\(call) LARDER_SEED=\(seed))")
                 }
                 totals.lives += 1
                 totals.refused += life.refusalCount
