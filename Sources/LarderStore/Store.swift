@@ -195,10 +195,19 @@ extension Store {
     public func check(epoch: UInt64, seq: UInt64) -> CursorCheck { core.check(epoch: epoch, seq: seq) }
 
     /// Gathers entries for a subscriber; the runs are borrowed until the next call of the store.
+    ///
+    /// - Throws: what cannot be read. The cursor stays where it was, and the runs as they were.
     public func stream(
         _ cursor: inout LogCursor, _ filter: EntryFilter, byteBudget: Int, into runs: inout [EventRun]
     ) throws(StoreError) -> StreamStep {
-        try core.stream(&cursor, filter, byteBudget: byteBudget, into: &runs)
+        let (start, count) = (cursor, runs.count)
+        do throws(StoreError) {
+            return try core.stream(&cursor, filter, byteBudget: byteBudget, into: &runs)
+        } catch {
+            cursor = start
+            runs.removeLast(runs.count - count)
+            throw error
+        }
     }
 }
 

@@ -192,7 +192,14 @@ struct Subscriber {
             Encode.record($0.fields)
         }
         guard held == current else {
-            throw Mismatch("a snapshot holds \(held.count) records, the library \(current.count), or others")
+            let keys = Set(held.keys).union(current.keys).filter { held[$0] != current[$0] }
+            let shown = keys.prefix(2).map { key in
+                let events = received.filter { $0.key == key }.map { "\($0.type) at \($0.seq)" }
+                return "\(key): seq \(model.visible[key]?.seq ?? 0), received \(events)"
+            }
+            throw Mismatch(
+                "a snapshot behind \(snapshotSeq) holds \(held.count) records, the library \(current.count), or others: \(shown)"
+            )
         }
         let replayed = received.filter { $0.seq <= snapshotSeq }
         guard replayed.allSatisfy({ $0.type != EntryType.deleted }) else {
