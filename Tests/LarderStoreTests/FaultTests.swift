@@ -31,7 +31,8 @@ import Testing
     @Test("whichever write, sync, rename or removal of a compaction fails, it ends and the library goes on")
     func everyCallOfACompaction() throws {
         let totals = live(Self.faults, callCount: 160, step: 13, isOfJobs: true)
-        #expect(totals.compactionFailures > totals.lives / 3, "\(totals)")
+        // A sidecar that cannot be written is no failure.
+        #expect(totals.compactionFailures > totals.lives / 6, "\(totals)")
         #expect(totals.ended == 0, "\(totals)")
     }
 
