@@ -60,7 +60,12 @@ extension StoreCore {
         for number in numbers[(at + 1)...] where first == nil {
             let later = try SegmentScanner(files: files, path: logPath + "/" + Segment.name(number), number: number)
             defer { later.close() }
-            first = try later.header(0, epoch: identity.epoch)?.commits.first?.firstSeq
+            // Its first block can be damaged too.
+            var offset = 0
+            while first == nil, offset < later.size {
+                first = try later.header(offset, epoch: identity.epoch)?.commits.first?.firstSeq
+                offset += BlockHeader.alignment
+            }
         }
         return (min(next, scanner.size), first)
     }

@@ -167,9 +167,23 @@ import Testing
     @Test("a block of zeros, or of random bytes, costs that block", arguments: RotLibrary.Form.made)
     func overwritten(form: RotLibrary.Form) throws {
         try damage("overwritten", form, count: 12) { library, block, content, random in
-            let isZero = Bool.random(using: &random)
+            // Zeros at the end of the log are room that was laid out: FORMAT.md section 10.
+            let isZero = Bool.random(using: &random) && block.position != library.blocks.last?.position
             put(block.range.map { _ in isZero ? 0 : UInt8.random(in: 0...255, using: &random) }, at: block, &content)
             return [block]
+        }
+    }
+
+    @Test("the end of a segment and the beginning of the next cost what they held", arguments: RotLibrary.Form.made)
+    func border(form: RotLibrary.Form) throws {
+        try damage("border", form, count: 12) { library, block, content, random in
+            let blocks = library.blocks.filter { $0.position.segment == block.position.segment }
+            let next = library.blocks.first { $0.position.segment == block.position.segment + 1 }
+            let hit = [blocks.last, next].compactMap { $0 }
+            for block in hit {
+                put(block.range.map { _ in UInt8.random(in: 0...255, using: &random) }, at: block, &content)
+            }
+            return hit
         }
     }
 
