@@ -274,7 +274,8 @@ extension Connection {
             // Unlike an ordinary cursor its seq may lie below the floor: what is current now is sent again.
             let seq = max(cursor.seq, host.store.floor &- 1)
             guard host.store.check(epoch: cursor.epoch, seq: seq) == .good, cursor.seq <= host.store.lastSeq,
-                host.store.check(epoch: cursor.epoch, seq: snapshot) == .good
+                // Behind S0 it is a cursor like others: the floor may have passed S0.
+                host.store.check(epoch: cursor.epoch, seq: max(cursor.seq, snapshot)) == .good
             else { return send(expired(cursor), id: id) }
             after = cursor.seq
             s0 = snapshot
